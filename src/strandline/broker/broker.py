@@ -1,4 +1,5 @@
-"""The broker's part of a node: its replicas, the groups that it coordinates, its standing with the controller."""
+"""The broker's part of a node: its replicas, the groups and transactions that it coordinates, its standing with the
+controller."""
 
 from collections.abc import Mapping
 
@@ -20,6 +21,8 @@ from strandline.replica.replicas import Replicas
 from strandline.replica.storage.cordoned import cordoned_ids
 from strandline.replica.storage.directories import Directories
 from strandline.replica.tokens import FetchSent, ReplicaToken
+from strandline.txn.coordinator import Transactions
+from strandline.txn.tokens import TxnToken
 
 
 class Broker:
@@ -33,9 +36,11 @@ class Broker:
         self.replicas = Replicas(
             config.node_id, parts.disk, self.directories, parts.replica_config, config.explicit, parts.rng
         )
-        self.groups = Groups(parts.group_config, InternalTopics(self.replicas), parts.rng)
+        internal_topics = InternalTopics(self.replicas)
+        self.groups = Groups(parts.group_config, internal_topics, parts.rng)
         self.lifecycle = Lifecycle(parts.identity, parts.lifecycle_config)
-        self.producer_ids = ProducerIds(config.node_id)
+        self.producer_ids = ProducerIds(config.node_id, lambda: self.lifecycle.epoch)
+        self.transactions = Transactions(parts.txn_config, internal_topics, self.producer_ids)
         self.suspects = Suspects()
         self.strays_deleted = False
 
@@ -55,6 +60,7 @@ class Broker:
         if delta:
             effects += self.replicas.apply(image, delta, now)
             effects += self.groups.apply(image, delta, now)
+            effects += self.transactions.apply(image, delta, now)
         self.lifecycle.metadata_moved(end, now)
         self.lifecycle.directories_cordoned(cordoned_ids(self.replicas.host), now)
         return effects
@@ -65,13 +71,17 @@ class Broker:
         effects: list[Effect] = []
         if self.replicas.host.withdrawals.news:
             self.lifecycle.replicas_lost(self.replicas.host.withdrawals.take_news(), now)
-            effects += self.groups.follow_leadership(now)
+            effects += self.follow_leadership(now)
         assert not self.replicas.host.withdrawals.news
         while self.directories.news:
             effects += self.replicas.take_offline(now)
-            effects += self.groups.follow_leadership(now)
+            effects += self.follow_leadership(now)
             self.lifecycle.directories_failed(self.directories.offline_ids, now)
         return effects
+
+    def follow_leadership(self, now: Instant) -> list[Effect]:
+        """This broker may lead less of the coordinators' topics than before."""
+        return self.groups.follow_leadership(now) + self.transactions.follow_leadership(now)
 
     def answered(self, event: Answered | Failed | Synced | SyncFailed, now: Instant) -> list[Effect]:
         if isinstance(event.token, ReplicaToken):
@@ -79,6 +89,8 @@ class Broker:
                 self.judge_leader(event, now)
             return self.replicas.step(event, now)
         assert not isinstance(event, Synced | SyncFailed)
+        if isinstance(event.token, TxnToken):
+            return self.transactions.step(event, now)
         if type(event.token) is not LifecycleSent:
             return self.producer_ids.step(event, now)
         effects = self.lifecycle.step(event, now)
@@ -100,7 +112,7 @@ class Broker:
 
     def deadline(self) -> Instant:
         first = self.replicas.deadline()
-        for machine in (self.suspects, self.groups, self.lifecycle, self.producer_ids):
+        for machine in (self.suspects, self.groups, self.transactions, self.lifecycle, self.producer_ids):
             if (due := machine.deadline()) < first:
                 first = due
         return first
@@ -108,8 +120,9 @@ class Broker:
     def expire(self, now: Instant) -> list[Effect]:
         effects = self.replicas.expire(now)
         effects += self.groups.expire(now)
+        effects += self.transactions.expire(now)
         effects += self.lifecycle.expire(now)
-        effects += self.producer_ids.expire(self.lifecycle.epoch, now)
+        effects += self.producer_ids.expire(now)
         return effects
 
     def stop(self, now: Instant) -> list[Effect]:
@@ -139,4 +152,5 @@ class Broker:
     def check(self) -> None:
         self.replicas.check()
         self.groups.check()
+        self.transactions.check()
         assert self.lifecycle.metadata_end <= self.replicas.host.cluster.metadata_end

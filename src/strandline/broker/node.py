@@ -39,7 +39,7 @@ from strandline.base.effects import (
     ToController,
     Token,
 )
-from strandline.base.ids import NOBODY, OFFSETS_TOPIC, NodeId
+from strandline.base.ids import INTERNAL_TOPICS, NOBODY, NodeId
 from strandline.base.time import NEVER, Instant
 from strandline.broker.broker import Broker
 from strandline.broker.committed import Committed
@@ -181,10 +181,10 @@ class Node:
     def create_missing_topics(self, names: Sequence[str], now: Instant) -> list[Effect]:
         """Ask the controller for topics that a client named; nobody waits for the answer, clients ask again.
 
-        Groups need the offsets topic whatever auto.create.topics.enable says.
+        Coordinators need their topics whatever auto.create.topics.enable says.
         """
         assert self.broker is not None, "clients name topics to brokers"
-        wanted = [name for name in names if name == OFFSETS_TOPIC or self.config.auto_create_topics_enable]
+        wanted = [name for name in names if name in INTERNAL_TOPICS or self.config.auto_create_topics_enable]
         if not wanted:
             return []
         request = auto_topic(wanted, self.config)

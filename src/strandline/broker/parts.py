@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from msgspec.structs import replace
 
 from strandline.base.effects import Endpoint
-from strandline.base.ids import OFFSETS_TOPIC, ZERO_UUID, NodeId, Uuid
+from strandline.base.ids import OFFSETS_TOPIC, TRANSACTION_TOPIC, ZERO_UUID, NodeId, Uuid
 from strandline.base.ports import Disk, DiskError, Rng
 from strandline.base.time import Instant
 from strandline.base.value import Value
@@ -23,6 +23,7 @@ from strandline.quorum.config import QuorumConfig
 from strandline.quorum.storage.metadata_log import CONFIG as METADATA_LOG
 from strandline.quorum.storage.metadata_log import MetadataLog
 from strandline.replica.config import LogDir, ReplicaConfig
+from strandline.txn.config import TxnConfig
 from strandline.wire.messages.topics.create_topics import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest
 
 
@@ -120,6 +121,16 @@ class Parts(Value, frozen=True):
             offsets_retention_ms=60_000 * self.config.integer("offsets.retention.minutes"),
             offsets_retention_check_ms=self.config.integer("offsets.retention.check.interval.ms"),
             offset_metadata_max_bytes=self.config.integer("offset.metadata.max.bytes"),
+        )
+
+    @property
+    def txn_config(self) -> TxnConfig:
+        return TxnConfig(
+            max_timeout_ms=self.config.integer("transaction.max.timeout.ms"),
+            abort_interval_ms=self.config.integer("transaction.abort.timed.out.transaction.cleanup.interval.ms"),
+            id_expiration_ms=self.config.integer("transactional.id.expiration.ms"),
+            remove_interval_ms=self.config.integer("transaction.remove.expired.transaction.cleanup.interval.ms"),
+            two_phase_commit_enable=self.config.boolean("transaction.two.phase.commit.enable"),
         )
 
 
@@ -225,17 +236,25 @@ def auto_topic(names: Sequence[str], config: NodeConfig) -> CreateTopicsRequest:
 
 
 def topic_to_create(name: str, config: NodeConfig) -> CreatableTopic:
-    if name != OFFSETS_TOPIC:
+    """Kafka gives an internal topic the same settings."""
+    if name == OFFSETS_TOPIC:
+        keys = "offsets.topic"
+        settings = {"cleanup.policy": "compact", "compression.type": "producer"}
+    elif name == TRANSACTION_TOPIC:
+        keys = "transaction.state.log"
+        settings = {
+            "cleanup.policy": "compact",
+            "compression.type": "uncompressed",
+            "min.insync.replicas": str(config.integer(f"{keys}.min.isr")),
+            "unclean.leader.election.enable": "false",
+        }
+    else:
         return CreatableTopic(name=name, num_partitions=-1, replication_factor=-1)
-    settings = {
-        "cleanup.policy": "compact",
-        "compression.type": "producer",
-        "segment.bytes": str(config.integer("offsets.topic.segment.bytes")),
-    }
+    settings["segment.bytes"] = str(config.integer(f"{keys}.segment.bytes"))
     return CreatableTopic(
         name=name,
-        num_partitions=config.integer("offsets.topic.num.partitions"),
-        replication_factor=config.integer("offsets.topic.replication.factor"),
+        num_partitions=config.integer(f"{keys}.num.partitions"),
+        replication_factor=config.integer(f"{keys}.replication.factor"),
         configs=tuple(CreatableTopicConfig(name=key, value=value) for key, value in settings.items()),
     )
 

@@ -27,6 +27,7 @@ from strandline.broker.refusals import refusal_of
 from strandline.controller.controller import Controller
 from strandline.controller.partitions.manual import is_manual
 from strandline.quorum.quorum import Quorum
+from strandline.replica.serving.transactions.describing import describe_producers
 from strandline.wire.messages.brokers.allocate_producer_ids import AllocateProducerIdsRequest
 from strandline.wire.messages.brokers.alter_partition import AlterPartitionRequest
 from strandline.wire.messages.brokers.assign_replicas_to_dirs import AssignReplicasToDirsRequest
@@ -75,6 +76,13 @@ from strandline.wire.messages.topics.describe_topic_partitions import DescribeTo
 from strandline.wire.messages.topics.elect_leaders import OWN_VERSION, UNCLEAN, ElectLeadersRequest
 from strandline.wire.messages.topics.list_partition_reassignments import ListPartitionReassignmentsRequest
 from strandline.wire.messages.topics.metadata import MetadataRequest
+from strandline.wire.messages.transactions.add_offsets_to_txn import AddOffsetsToTxnRequest
+from strandline.wire.messages.transactions.add_partitions_to_txn import AddPartitionsToTxnRequest
+from strandline.wire.messages.transactions.describe_producers import DescribeProducersRequest
+from strandline.wire.messages.transactions.describe_transactions import DescribeTransactionsRequest
+from strandline.wire.messages.transactions.end_txn import EndTxnRequest
+from strandline.wire.messages.transactions.list_transactions import ListTransactionsRequest
+from strandline.wire.messages.transactions.write_txn_markers import WriteTxnMarkersRequest
 
 
 class Machines(NodePort, Protocol):
@@ -122,8 +130,21 @@ def delete_records(node: Machines, received: Received, now: Instant) -> list[Eff
 
 
 def init_producer_id(node: Machines, received: Received, now: Instant) -> list[Effect]:
-    broker = broker_of(node)
-    return broker.producer_ids.init_producer_id(received.to, received.message, broker.lifecycle.epoch, now)
+    if received.message.transactional_id is not None:
+        return to_transactions(node, received, now)
+    return broker_of(node).producer_ids.init_producer_id(received.to, received.message, now)
+
+
+def to_transactions(node: Machines, received: Received, now: Instant) -> list[Effect]:
+    return broker_of(node).transactions.answer(received, now)
+
+
+def write_markers(node: Machines, received: Received, now: Instant) -> list[Effect]:
+    return broker_of(node).replicas.markers.write(received.to, received.message, now)
+
+
+def producers(node: Machines, received: Received, now: Instant) -> list[Effect]:
+    return describe_producers(broker_of(node).replicas.host, received.to, received.message, now)
 
 
 def to_group(node: Machines, received: Received, now: Instant) -> list[Effect]:
@@ -180,6 +201,13 @@ BROKER_ROUTES: dict[type, Route] = {
     DescribeGroupsRequest: to_group,
     ListGroupsRequest: to_group,
     DeleteGroupsRequest: to_group,
+    AddPartitionsToTxnRequest: to_transactions,
+    AddOffsetsToTxnRequest: to_transactions,
+    EndTxnRequest: to_transactions,
+    DescribeTransactionsRequest: to_transactions,
+    ListTransactionsRequest: to_transactions,
+    WriteTxnMarkersRequest: write_markers,
+    DescribeProducersRequest: producers,
     CreateTopicsRequest: pass_on,
     DeleteTopicsRequest: pass_on,
     CreatePartitionsRequest: pass_on,

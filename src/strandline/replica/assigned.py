@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 
 from strandline.base.effects import Effect
 from strandline.base.errors import ErrorCode
-from strandline.base.ids import OFFSETS_TOPIC, TopicIdPartition, TopicPartition, Uuid
+from strandline.base.ids import INTERNAL_TOPICS, TopicIdPartition, TopicPartition, Uuid
 from strandline.base.ports import DiskError
 from strandline.base.time import Instant
 from strandline.metadata.image import Partition, directory_of
@@ -140,10 +140,10 @@ class AssignedPartitions:
     # --- logs
 
     def needs_log(self, at: TopicIdPartition) -> bool:
-        """The group coordinator loads what it leads at once; its topic is small."""
+        """Coordinators load what they lead at once; their topics are small."""
         host = self.host
         is_known = host.partitions.find(at) is not None or at in host.absent
-        return not is_known and host.image.topics[at.topic_id].name != OFFSETS_TOPIC
+        return not is_known and host.image.topics[at.topic_id].name not in INTERNAL_TOPICS
 
     def create_waiting(self, now: Instant) -> list[Effect]:
         effects: list[Effect] = []

@@ -359,6 +359,7 @@ class Replicas:
         return effects + self.flush(now)
 
     def check(self) -> None:
+        self.producing.verifying.check()
         host = self.host
         host.partitions.check()
         host.ledger.check()

@@ -293,6 +293,8 @@ class LocalCluster:
             "default.replication.factor": str(replication),
             "min.insync.replicas": str(max(1, replication - 1)),
             "offsets.topic.replication.factor": str(replication),
+            "transaction.state.log.replication.factor": str(replication),
+            "transaction.state.log.min.isr": str(max(1, replication - 1)),
             "unclean.recovery.manager.enabled": "true",  # replicas are asked for their logs before one may lose any
             "group.initial.rebalance.delay.ms": "0",  # a single consumer need not wait for others, as in Kafka's own
             **({METRICS_LISTENER: f"{HOST}:{node.metrics_port}"} if node.metrics_port else {}),

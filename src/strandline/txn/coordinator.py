@@ -10,6 +10,7 @@ from collections.abc import Callable
 from strandline.base.effects import Answered, Effect, Failed, Received
 from strandline.base.time import Instant
 from strandline.coordination.internal_log import InternalLog
+from strandline.metadata.features import TXN_FEATURE
 from strandline.metadata.image import Delta, Image
 from strandline.txn.adding import Adding
 from strandline.txn.config import TxnConfig
@@ -57,6 +58,7 @@ class Transactions:
         """Leadership of `__transaction_state`, or of partitions that wait for markers, may have moved. Call after the
         replicas have applied the same delta."""
         self.markers.image = self.adding.image = image
+        self.ending.version = image.features.get(TXN_FEATURE, 0)
         effects = self.follow_leadership(now) if self.shards.is_touched(image, delta) else []
         return effects + (self.markers.go_on(now) if self.markers.decisions else [])
 

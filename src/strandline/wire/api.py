@@ -74,6 +74,13 @@ def _controller(key: int, place: str) -> Api:
     return Api(key, name, folder, None, on_controller=True)
 
 
+def _untold(key: int, place: str) -> Api:
+    """Known, so that it can be written and read, but no listener answers it yet."""
+    assert 0 <= key < OWN_KEYS
+    folder, name = place.split(".")
+    return Api(key, name, folder, None, on_controller=False)
+
+
 def _own(key: int, place: str, *, on_controller: bool = False) -> Api:
     assert key >= OWN_KEYS
     folder, name = place.split(".")
@@ -81,14 +88,14 @@ def _own(key: int, place: str, *, on_controller: bool = False) -> Api:
 
 
 APIS = (
-    # Minimum 0 although 0-2 are refused: librdkafka needs it (KAFKA-18659). 12 promises transactions v2.
-    _client(0, "records.Produce", "0-11"),
+    # Minimum 0 although 0-2 are refused: librdkafka needs it (KAFKA-18659).
+    _client(0, "records.Produce", "0-13"),
     _client(1, "records.Fetch", "4-18", on_controller=True),
     _client(2, "records.ListOffsets", "1-11"),
     _client(3, "topics.Metadata", "0-13"),
     _client(8, "groups.OffsetCommit", "2-9"),
     _client(9, "groups.OffsetFetch", "1-9"),
-    _client(10, "groups.FindCoordinator", "0-4"),
+    _client(10, "groups.FindCoordinator", "0-5"),
     _client(11, "groups.JoinGroup", "0-9"),
     _client(12, "groups.Heartbeat", "0-4"),
     _client(13, "groups.LeaveGroup", "0-5"),
@@ -100,8 +107,13 @@ APIS = (
     _client(19, "topics.CreateTopics", "2-7", on_controller=True),
     _client(20, "topics.DeleteTopics", "1-6", on_controller=True),
     _client(21, "records.DeleteRecords", "0-2"),
-    _client(22, "records.InitProducerId", "0-5"),
+    _client(22, "records.InitProducerId", "0-6"),  # 6: two-phase commits (KIP-939), which Kafka does not offer yet
     _client(23, "records.OffsetForLeaderEpoch", "2-4"),
+    _client(24, "transactions.AddPartitionsToTxn", "0-5"),
+    _client(25, "transactions.AddOffsetsToTxn", "0-4"),
+    _client(26, "transactions.EndTxn", "0-5"),
+    _client(27, "transactions.WriteTxnMarkers", "1-2"),
+    _untold(28, "transactions.TxnOffsetCommit"),
     _client(32, "cluster.DescribeConfigs", "1-4", on_controller=True),
     _client(33, "cluster.AlterConfigs", "0-2", on_controller=True),
     _client(34, "cluster.AlterReplicaLogDirs", "1-2"),
@@ -121,9 +133,12 @@ APIS = (
     _client(57, "cluster.UpdateFeatures", "0-2", on_controller=True),
     _controller(59, "quorum.FetchSnapshot"),
     _client(60, "cluster.DescribeCluster", "0-2", on_controller=True),
+    _client(61, "transactions.DescribeProducers", "0"),
     _controller(62, "brokers.BrokerRegistration"),
     _controller(63, "brokers.BrokerHeartbeat"),
     _client(64, "cluster.UnregisterBroker", "0", on_controller=True),
+    _client(65, "transactions.DescribeTransactions", "0"),
+    _client(66, "transactions.ListTransactions", "0-2"),
     _controller(67, "brokers.AllocateProducerIds"),
     _controller(73, "brokers.AssignReplicasToDirs"),
     _client(75, "topics.DescribeTopicPartitions", "0"),

@@ -229,13 +229,4 @@ COPYING = table(
         ("kip/traps/test_transactions.py::test_t42_where_every_transaction_has_its_end_nothing_is_reported",),
         ("T42",),
     ),
-    Mutant(
-        "a transactional id is taken",
-        "broker/coordinators/producer_ids.py",
-        "        if request.transactional_id is not None:\n",
-        "        if False:\n",
-        Breaks.ANSWERS,
-        ("unit/broker/test_producer_ids.py::test_a_transactional_producer_fails_fast",),
-        ("T42",),
-    ),
 )

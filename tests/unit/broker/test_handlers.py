@@ -6,7 +6,16 @@ import pytest
 
 from strandline.base.effects import Caller, Effect, Endpoint, Received, Reply, ReplyTo
 from strandline.base.errors import ErrorCode as E
-from strandline.base.ids import NOBODY, OFFSETS_TOPIC, BrokerEpoch, LeaderEpoch, NodeId, PartitionEpoch, Uuid
+from strandline.base.ids import (
+    NOBODY,
+    OFFSETS_TOPIC,
+    TRANSACTION_TOPIC,
+    BrokerEpoch,
+    LeaderEpoch,
+    NodeId,
+    PartitionEpoch,
+    Uuid,
+)
 from strandline.base.time import Instant
 from strandline.broker.handlers import (
     api_versions,
@@ -20,7 +29,7 @@ from strandline.broker.route import BROKER_ROUTES, CONTROLLER_ROUTES
 from strandline.broker.suspects import GLANCE_MS, Suspects
 from strandline.coordination.partitioning import partition_for
 from strandline.metadata.configs.node_configs import NODE_CONFIGS
-from strandline.metadata.features import ELR_FEATURE, METADATA_LEVEL, METADATA_VERSION
+from strandline.metadata.features import ELR_FEATURE, METADATA_LEVEL, METADATA_VERSION, TXN_FEATURE
 from strandline.metadata.image import BROKER_RESOURCE, CLUSTER_DEFAULT, TOPIC_RESOURCE, Broker, Image, Partition, Topic
 from strandline.wire.codec import decode_all, encode_bytes
 from strandline.wire.messages.cluster.api_versions import ApiVersionsRequest
@@ -218,12 +227,28 @@ def test_the_offsets_topic_is_made_when_first_needed_and_a_fenced_leader_coordin
 
 
 @pytest.mark.parametrize("version", range(1, 7))
-def test_a_transactional_producer_fails_fast(version: int) -> None:
+def test_the_leader_of_its_partition_of_the_transaction_topic_coordinates_a_transactional_id(version: int) -> None:
+    node = FakeNode()
     request = FindCoordinatorRequest(key="x", coordinator_keys=("x",), key_type=1)
-    answer = ask(find_coordinator, FakeNode(), request, version)
-    one = answer.coordinators[0] if version >= 4 else answer
-    assert (one.error_code, one.node_id) == (E.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, -1)
-    assert "not supported" in one.error_message
+
+    def found() -> tuple[int, int]:
+        answer = ask(find_coordinator, node, request, version)
+        one = answer.coordinators[0] if version >= 4 else answer
+        return one.error_code, one.node_id
+
+    node.topic(OFFSETS_TOPIC, B, 50, ONE)
+    assert found() == (E.COORDINATOR_NOT_AVAILABLE, -1)
+    assert node.created == [TRANSACTION_TOPIC]
+    node.topic(TRANSACTION_TOPIC, A, 50, ONE)
+    node.image.topics[A].partitions[partition_for("x", 50)] = Partition((TWO,), (A,), (TWO,), TWO)
+    assert found() == (E.NONE, 2)
+
+
+def test_there_is_no_other_kind_of_coordinator() -> None:
+    node = FakeNode()
+    answer = ask(find_coordinator, node, FindCoordinatorRequest(coordinator_keys=("g:t:0",), key_type=2), 6)
+    assert [(row.error_code, row.node_id) for row in answer.coordinators] == [(E.INVALID_REQUEST, -1)]
+    assert node.created == []
 
 
 # --- ApiVersions
@@ -236,7 +261,7 @@ def test_of_metadata_version_that_level_is_told_to_which_a_cluster_can_be_set(fi
     node.image.features[METADATA_VERSION] = finalized
     answer = ask(api_versions, node, ApiVersionsRequest(), 4)
     told = {row.name: (row.min_version, row.max_version) for row in answer.supported_features}
-    assert told == {METADATA_VERSION: (low, METADATA_LEVEL), ELR_FEATURE: (0, 1)}
+    assert told == {METADATA_VERSION: (low, METADATA_LEVEL), ELR_FEATURE: (0, 1), TXN_FEATURE: (0, 2)}
 
 
 # --- what a client may do

@@ -5,16 +5,17 @@ from random import Random
 import pytest
 
 from strandline.base.effects import Endpoint
-from strandline.base.ids import ZERO_UUID, Uuid
+from strandline.base.ids import OFFSETS_TOPIC, TRANSACTION_TOPIC, ZERO_UUID, Uuid
 from strandline.base.ports import DiskError
 from strandline.base.time import Instant
 from strandline.broker.bootstrap_file import write_bootstrap
 from strandline.broker.config import NodeConfig
-from strandline.broker.parts import Parts, prepare
+from strandline.broker.parts import Parts, auto_topic, prepare
 from strandline.log.directory import DirectoryMeta, write_meta
 from strandline.log.evidence.clean_shutdown import Place, write_clean_shutdown
 from strandline.metadata.features import ELR_FEATURE, METADATA_LEVEL, METADATA_VERSION
 from strandline.sim.world.disk import SimDisk
+from strandline.txn.config import TxnConfig
 
 WHERE = {"PLAINTEXT": Endpoint("here", 9092), "CONTROLLER": Endpoint("here", 9093)}
 CONFIG = {
@@ -51,6 +52,43 @@ def test_a_directory_that_cannot_be_read_is_offline(disk: SimDisk) -> None:
     assert [log_dir.path for log_dir in parts.directories] == ["/d1"]
     assert [(log_dir.path, log_dir.directory_id) for log_dir in parts.dead_directories] == [("/d0", ZERO_UUID)]
     assert parts.identity.log_dirs == (IDS["/d1"],)
+
+
+def test_internal_topics_are_made_as_the_configuration_says(disk: SimDisk) -> None:
+    def created(name: str) -> tuple[int, int, dict[str, str | None]]:
+        config = start(
+            disk,
+            offsets_topic_num_partitions="5",
+            offsets_topic_replication_factor="2",
+            offsets_topic_segment_bytes="1048577",
+            transaction_state_log_num_partitions="6",
+            transaction_state_log_replication_factor="4",
+            transaction_state_log_min_isr="3",
+            transaction_state_log_segment_bytes="1048578",
+        ).config
+        (topic,) = auto_topic([name], config).topics
+        return topic.num_partitions, topic.replication_factor, {row.name: row.value for row in topic.configs}
+
+    compacted = {"cleanup.policy": "compact"}
+    groups = {**compacted, "compression.type": "producer", "segment.bytes": "1048577"}
+    assert created(OFFSETS_TOPIC) == (5, 2, groups)
+    safe = {"min.insync.replicas": "3", "unclean.leader.election.enable": "false"}
+    transactions = {**compacted, **safe, "compression.type": "uncompressed", "segment.bytes": "1048578"}
+    assert created(TRANSACTION_TOPIC) == (6, 4, transactions)
+    assert created("t") == (-1, -1, {})
+
+
+def test_the_transaction_coordinator_is_configured_with_kafkas_keys(disk: SimDisk) -> None:
+    assert start(disk).txn_config == TxnConfig()
+    changed = start(
+        disk,
+        transaction_max_timeout_ms="1",
+        transaction_abort_timed_out_transaction_cleanup_interval_ms="2",
+        transactional_id_expiration_ms="3",
+        transaction_remove_expired_transaction_cleanup_interval_ms="4",
+        transaction_two_phase_commit_enable="true",
+    )
+    assert changed.txn_config == TxnConfig(1, 2, 3, 4, two_phase_commit_enable=True)
 
 
 def test_with_no_directory_left_it_does_not_start(disk: SimDisk) -> None:

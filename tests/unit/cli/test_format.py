@@ -9,7 +9,7 @@ import pytest
 from strandline.base.ids import parse_uuid
 from strandline.broker.bootstrap_file import initial_features
 from strandline.broker.config import NodeConfig
-from strandline.metadata.features import ELR_FEATURE, METADATA_LEVEL, METADATA_VERSION
+from strandline.metadata.features import ELR_FEATURE, METADATA_LEVEL, METADATA_VERSION, TXN_FEATURE
 from strandline.server.storage.disk import RealDisk
 from strandline.server.storage.formatting import NotFormattable, format_node, random_uuid_text
 
@@ -37,15 +37,24 @@ def test_a_refused_format_leaves_the_other_directories_alone(tmp_path: Path) -> 
 
 
 ELR_OFF = "eligible.leader.replicas.enabled"
+WITHOUT_ELR = {METADATA_VERSION: METADATA_LEVEL, TXN_FEATURE: 2}
+WITH_ELR = {**WITHOUT_ELR, ELR_FEATURE: 1}
 BEGINNINGS = [
-    ("nothing is said", {}, {}, {METADATA_VERSION: METADATA_LEVEL, ELR_FEATURE: 1}),
-    ("the node's file says no", {ELR_OFF: "false"}, {}, {METADATA_VERSION: METADATA_LEVEL}),
-    ("the command says no", {}, {ELR_FEATURE: 0}, {METADATA_VERSION: METADATA_LEVEL}),
+    ("nothing is said", {}, {}, WITH_ELR),
+    ("the node's file says no", {ELR_OFF: "false"}, {}, WITHOUT_ELR),
+    ("the command says no", {}, {ELR_FEATURE: 0}, WITHOUT_ELR),
+    ("the command wants older transactions", {}, {TXN_FEATURE: 1}, {**WITH_ELR, TXN_FEATURE: 1}),
+    (
+        "the command wants the first transactions",
+        {ELR_OFF: "false"},
+        {TXN_FEATURE: 0},
+        {METADATA_VERSION: METADATA_LEVEL},
+    ),
     (
         "the command says yes, the file no",
         {ELR_OFF: "false"},
         {ELR_FEATURE: 1},
-        {METADATA_VERSION: METADATA_LEVEL, ELR_FEATURE: 1},
+        WITH_ELR,
     ),
 ]
 

@@ -5,7 +5,7 @@ from tests.unit.controller.cluster import Cluster
 
 from strandline.base.errors import ErrorCode
 from strandline.metadata.configs.topic_configs import MIN_ISR_KEY
-from strandline.metadata.features import ELR_FEATURE, METADATA_VERSION
+from strandline.metadata.features import ELR_FEATURE, METADATA_VERSION, TXN_FEATURE
 from strandline.metadata.image import BROKER_RESOURCE
 from strandline.metadata.records import ConfigRecord, FeatureLevelRecord
 from strandline.wire.messages.brokers.broker_registration import Feature
@@ -13,7 +13,10 @@ from strandline.wire.messages.cluster.update_features import FeatureUpdateKey, U
 
 E = ErrorCode
 UPGRADE, SAFE_DOWNGRADE, UNSAFE_DOWNGRADE = 1, 2, 3
-OLDER = (Feature(name=METADATA_VERSION, min_supported_version=7, max_supported_version=30),)
+OLDER = (
+    Feature(name=METADATA_VERSION, min_supported_version=7, max_supported_version=30),
+    Feature(name=TXN_FEATURE, min_supported_version=0, max_supported_version=2),
+)
 
 
 def update(made: Cluster, *levels: tuple[str, int], kind: int = UPGRADE, dry: bool = False) -> tuple[ErrorCode, str]:
@@ -28,6 +31,17 @@ def test_eligible_leader_replicas_are_switched_on_and_off() -> None:
     assert made.image.features[ELR_FEATURE] == 1
     assert update(made, (ELR_FEATURE, 0), kind=SAFE_DOWNGRADE) == (E.NONE, "")
     assert ELR_FEATURE not in made.image.features
+
+
+def test_a_new_cluster_has_the_newest_transactions_and_may_go_back_to_any_older_ones() -> None:
+    made = Cluster(brokers=3)
+    assert made.image.features[TXN_FEATURE] == 2
+    assert update(made, (TXN_FEATURE, 1))[0] == E.INVALID_UPDATE_VERSION, "that is a downgrade"
+    for level in (1, 0):
+        assert update(made, (TXN_FEATURE, level), kind=SAFE_DOWNGRADE) == (E.NONE, "")
+        assert made.image.features.get(TXN_FEATURE, 0) == level
+    assert update(made, (TXN_FEATURE, 2)) == (E.NONE, "")
+    assert update(made, (TXN_FEATURE, 3))[0] == E.INVALID_UPDATE_VERSION
 
 
 def test_to_validate_writes_nothing() -> None:

@@ -24,10 +24,10 @@ def ask(world: Any, node: int, name: str, request: Any, version: int = 7) -> Any
     return lambda: world.answers.get(to.correlation_id)
 
 
-def written_by(world: Any, client: str) -> ErrorCode:
-    """What a client of this name is told when it writes a record of the group coordinator's."""
+def written_by(world: Any, client: str, topic: str = OFFSETS_TOPIC) -> ErrorCode:
+    """What a client of this name is told when it writes a coordinator's record."""
     batch = memoryview(bytearray(build([(0, b"k", b"v", ())])))
-    data = (TopicProduceData(name=OFFSETS_TOPIC, partition_data=(PartitionProduceData(index=0, records=batch),)),)
+    data = (TopicProduceData(name=topic, partition_data=(PartitionProduceData(index=0, records=batch),)),)
     to = world.to()
     request = ProduceRequest(acks=-1, timeout_ms=1_000, topic_data=data)
     world.perform(NodeId(1), world.nodes[1].produce(to, Caller(client, "h", "PLAINTEXT"), request, world.now))

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from tests.unit.replica.conftest import AT
 
-from strandline.base.ids import TopicIdPartition, TopicPartition
+from strandline.base.ids import INTERNAL_TOPICS, TopicIdPartition, TopicPartition
 from strandline.metadata import records as r
 from strandline.metadata.image import Image
 from strandline.replica import assigned
@@ -57,8 +57,9 @@ def test_a_step_makes_a_few_logs_and_the_next_ones_the_rest(world: Any) -> None:
     assert all(row.role is not None for row in world.nodes[1].host.partitions.all())
 
 
-def test_the_offsets_topic_is_made_in_one_step_as_the_group_coordinator_wants_it(world: Any) -> None:
-    create(world, "__consumer_offsets")
+@pytest.mark.parametrize("topic", INTERNAL_TOPICS)
+def test_an_internal_topic_is_made_in_one_step_as_its_coordinator_wants_it(world: Any, topic: str) -> None:
+    create(world, topic)
     assert hosted(world) == list(range(PARTITIONS))
 
 

@@ -1,7 +1,10 @@
-"""Producer ids for idempotent producers, handed out from blocks that the controller allocates (KIP-730).
+"""Producer ids, handed out from blocks that the controller allocates (KIP-730): to idempotent producers, and to the
+transaction coordinator for its producers.
 
 Invariant: an id is given out at most once; a block is used by one incarnation of one broker only.
 """
+
+from collections.abc import Callable
 
 from strandline.base.effects import Answered, Effect, Failed, Reply, ReplyTo, ToController
 from strandline.base.errors import ErrorCode
@@ -23,43 +26,55 @@ class BlockAsked(Value, frozen=True):
     """The token of a request for more ids; one is on its way at a time."""
 
 
+# Called with an id that nobody else has, or with the error of who cannot have one now.
+Given = Callable[[int | ErrorCode, Instant], list[Effect]]
+
+
 class ProducerIds:
-    def __init__(self, me: NodeId) -> None:
+    def __init__(self, me: NodeId, epoch: Callable[[], int]) -> None:
+        """`epoch`: this broker's epoch."""
         self.me = me
+        self.epoch = epoch
         self.block = range(0)
-        self.waiting: list[ReplyTo] = []
+        self.waiting: list[Given] = []
         self.asking = False
         self.next_try: Instant = NEVER
 
-    def init_producer_id(self, to: ReplyTo, request: InitProducerIdRequest, epoch: int, now: Instant) -> list[Effect]:
-        """`epoch` is this broker's epoch."""
-        if request.transactional_id is not None:
-            # There is no transaction coordinator, and clients ask for one first (see handlers/find_coordinator.py).
-            # This is the error that librdkafka and the Java client take as fatal.
-            return [Reply(to, refused(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED))]
-        if len(self.waiting) >= WAITING_MAX:
-            return [Reply(to, refused(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS))]
-        self.waiting.append(to)
-        assert len(self.waiting) <= WAITING_MAX
-        return self.hand_out() + self.ask(epoch, now)
+    def init_producer_id(self, to: ReplyTo, request: InitProducerIdRequest, now: Instant) -> list[Effect]:
+        assert request.transactional_id is None, "that is for the transaction coordinator"
 
-    def hand_out(self) -> list[Effect]:
+        def done(given: int | ErrorCode, now: Instant) -> list[Effect]:
+            del now
+            if isinstance(given, ErrorCode):
+                return [Reply(to, refused(given))]
+            return [Reply(to, InitProducerIdResponse(producer_id=given, producer_epoch=0))]
+
+        return self.next(done, now)
+
+    def next(self, done: Given, now: Instant) -> list[Effect]:
+        if len(self.waiting) >= WAITING_MAX:
+            return done(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, now)
+        self.waiting.append(done)
+        assert len(self.waiting) <= WAITING_MAX
+        return self.hand_out(now) + self.ask(now)
+
+    def hand_out(self, now: Instant) -> list[Effect]:
         count = min(len(self.block), len(self.waiting))
         ids, self.block = self.block[:count], self.block[count:]
         served, self.waiting = self.waiting[:count], self.waiting[count:]
         assert not self.block or not self.waiting, "who waits has what there is"
-        return [
-            Reply(to, InitProducerIdResponse(producer_id=producer_id, producer_epoch=0))
-            for to, producer_id in zip(served, ids, strict=True)
-        ]
+        effects: list[Effect] = []
+        for done, producer_id in zip(served, ids, strict=True):
+            effects += done(producer_id, now)
+        return effects
 
-    def ask(self, epoch: int, now: Instant) -> list[Effect]:
+    def ask(self, now: Instant) -> list[Effect]:
         if self.asking or not self.waiting:
             return []
         self.asking = True
         assert not self.block, "who waits has what there is"
         self.next_try = after(now, REQUEST_TIMEOUT_MS)
-        request = AllocateProducerIdsRequest(broker_id=self.me, broker_epoch=epoch)
+        request = AllocateProducerIdsRequest(broker_id=self.me, broker_epoch=self.epoch())
         return [ToController(request, 0, REQUEST_TIMEOUT_MS, BlockAsked())]
 
     def step(self, event: Answered | Failed, now: Instant) -> list[Effect]:
@@ -68,21 +83,24 @@ class ProducerIds:
             case Answered(message=AllocateProducerIdsResponse(error_code=ErrorCode.NONE) as answer) if is_block(answer):
                 self.block = range(answer.producer_id_start, answer.producer_id_start + answer.producer_id_len)
                 self.next_try = now if len(self.waiting) > len(self.block) else NEVER
-                return self.hand_out()
+                return self.hand_out(now)
             case _:
                 # Nobody is kept waiting for a controller that may be long in coming: clients try again by themselves.
                 waiting, self.waiting = self.waiting, []
                 self.next_try = NEVER
-                return [Reply(to, refused(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)) for to in waiting]
+                effects: list[Effect] = []
+                for done in waiting:
+                    effects += done(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, now)
+                return effects
 
     def deadline(self) -> Instant:
         return NEVER if self.asking else self.next_try
 
-    def expire(self, epoch: int, now: Instant) -> list[Effect]:
+    def expire(self, now: Instant) -> list[Effect]:
         if now < self.deadline():
             return []
         self.next_try = NEVER
-        return self.ask(epoch, now)
+        return self.ask(now)
 
 
 def is_block(answer: AllocateProducerIdsResponse) -> bool:

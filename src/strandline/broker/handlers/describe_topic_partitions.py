@@ -2,7 +2,7 @@
 
 from strandline.base.effects import Effect, Received, Reply
 from strandline.base.errors import ErrorCode
-from strandline.base.ids import OFFSETS_TOPIC
+from strandline.base.ids import INTERNAL_TOPICS
 from strandline.base.operations import ON_TOPIC
 from strandline.base.time import Instant
 from strandline.broker.handlers.metadata import offline_replicas
@@ -86,7 +86,7 @@ def describe(node: NodePort, topic: Topic, indexes: list[int]) -> DescribeTopicP
         topic_authorized_operations=ON_TOPIC,
         name=topic.name,
         topic_id=topic.topic_id,
-        is_internal=topic.name == OFFSETS_TOPIC,
+        is_internal=topic.name in INTERNAL_TOPICS,
         partitions=tuple(
             DescribeTopicPartitionsResponsePartition(
                 partition_index=index,

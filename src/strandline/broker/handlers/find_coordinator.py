@@ -1,8 +1,9 @@
-"""FindCoordinator: a group's coordinator leads the partition of `__consumer_offsets` that the group's id hashes to."""
+"""FindCoordinator: the coordinator of a group, or of a transactional id, leads the partition of an internal topic that
+the group's id or the transactional id hashes to. The topic is created when it is first needed."""
 
 from strandline.base.effects import Effect, Endpoint, Received, Reply
 from strandline.base.errors import ErrorCode, message_of
-from strandline.base.ids import NOBODY, OFFSETS_TOPIC, NodeId
+from strandline.base.ids import NOBODY, OFFSETS_TOPIC, TRANSACTION_TOPIC, NodeId
 from strandline.base.time import Instant
 from strandline.broker.handlers.port import NodePort
 from strandline.coordination.partitioning import partition_for
@@ -12,11 +13,8 @@ from strandline.wire.messages.groups.find_coordinator import (
     FindCoordinatorResponse,
 )
 
-GROUP = 0
-# Asked for a transaction coordinator, or any other that there is none of. librdkafka asks again every 500 ms for ever
-# after any error but this and CLUSTER_AUTHORIZATION_FAILED; for it and for the Java client this one is fatal at once.
-NO_COORDINATOR_OF_THIS_KIND = ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
-NO_COORDINATOR_MESSAGE = "This cluster has no coordinator of this kind: transactions are not supported."
+GROUP, TRANSACTION = 0, 1
+TOPIC_OF = {GROUP: OFFSETS_TOPIC, TRANSACTION: TRANSACTION_TOPIC}
 NOWHERE = Endpoint("", -1)
 
 
@@ -25,9 +23,10 @@ def answer(node: NodePort, received: Received, now: Instant) -> list[Effect]:
     batched = received.to.api_version >= 4
     keys = request.coordinator_keys if batched else (request.key,)
     effects: list[Effect] = []
-    if request.key_type == GROUP and node.image.topic_named(OFFSETS_TOPIC) is None:
-        effects = node.create_missing_topics([OFFSETS_TOPIC], now)
-    found = [find(node, received, request.key_type, key) for key in keys]
+    name = TOPIC_OF.get(request.key_type)
+    if name is not None and node.image.topic_named(name) is None:
+        effects = node.create_missing_topics([name], now)
+    found = [find(node, received, name, key) for key in keys]
     if batched:
         effects.append(Reply(received.to, FindCoordinatorResponse(coordinators=tuple(found))))
     else:
@@ -43,10 +42,11 @@ def answer(node: NodePort, received: Received, now: Instant) -> list[Effect]:
     return effects
 
 
-def find(node: NodePort, received: Received, key_type: int, key: str) -> Coordinator:
-    if key_type != GROUP:
-        return entry(key, NOBODY, NOWHERE, NO_COORDINATOR_OF_THIS_KIND, NO_COORDINATOR_MESSAGE)
-    topic = node.image.topic_named(OFFSETS_TOPIC)
+def find(node: NodePort, received: Received, name: str | None, key: str) -> Coordinator:
+    """`name`: the topic of the coordinators that are asked for; None if there are none of that kind."""
+    if name is None:
+        return entry(key, NOBODY, NOWHERE, ErrorCode.INVALID_REQUEST)
+    topic = node.image.topic_named(name)
     if topic is None or not topic.partitions:
         return entry(key, NOBODY, NOWHERE, ErrorCode.COORDINATOR_NOT_AVAILABLE)
     partition = topic.partitions.get(partition_for(key, len(topic.partitions)))
@@ -56,12 +56,12 @@ def find(node: NodePort, received: Received, key_type: int, key: str) -> Coordin
     return entry(key, broker.node_id, broker.endpoints[received.caller.listener], ErrorCode.NONE)
 
 
-def entry(key: str, node_id: NodeId, at: Endpoint, error: ErrorCode, why: str | None = None) -> Coordinator:
+def entry(key: str, node_id: NodeId, at: Endpoint, error: ErrorCode) -> Coordinator:
     return Coordinator(
         key=key,
         node_id=node_id,
         host=at.host,
         port=at.port,
         error_code=error,
-        error_message=None if error is ErrorCode.NONE else why or message_of(error),
+        error_message=None if error is ErrorCode.NONE else message_of(error),
     )

@@ -4,7 +4,7 @@ from msgspec.structs import replace
 
 from strandline.base.effects import Effect, Received, Reply
 from strandline.base.errors import ErrorCode
-from strandline.base.ids import NOBODY, OFFSETS_TOPIC, ZERO_UUID, NodeId
+from strandline.base.ids import INTERNAL_TOPICS, NOBODY, ZERO_UUID, NodeId
 from strandline.base.operations import ON_CLUSTER, ON_TOPIC, UNKNOWN_OPERATIONS
 from strandline.base.time import Instant
 from strandline.broker.handlers.port import NodePort
@@ -107,7 +107,7 @@ def chosen_topics(
             name = asked.name or ""
             valid = why_illegal(name) is None
             error = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if valid else ErrorCode.INVALID_TOPIC_EXCEPTION
-            described.append(MetadataResponseTopic(error_code=error, name=name, is_internal=name == OFFSETS_TOPIC))
+            described.append(MetadataResponseTopic(error_code=error, name=name, is_internal=name in INTERNAL_TOPICS))
             missing += [name] if valid else []
     assert len(described) == len(request.topics)
     return described, missing
@@ -118,7 +118,7 @@ def describe(image: Image, topic: Topic) -> MetadataResponseTopic:
         error_code=ErrorCode.NONE,
         name=topic.name,
         topic_id=topic.topic_id,
-        is_internal=topic.name == OFFSETS_TOPIC,
+        is_internal=topic.name in INTERNAL_TOPICS,
         partitions=tuple(describe_partition(image, index, p) for index, p in topic.partitions.items()),
     )
 

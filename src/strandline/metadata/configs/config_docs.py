@@ -164,6 +164,30 @@ OF_NODES = {
     "offsets.topic.num.partitions": "How many partitions the offsets topic is created with.",
     "offsets.topic.replication.factor": "How many replicas the offsets topic is created with.",
     "offsets.topic.segment.bytes": "The segment size of the offsets topic.",
+    "transactional.id.expiration.ms": "How long the coordinator keeps a transactional id that is not used.",
+    "transaction.max.timeout.ms": "The longest transaction timeout that a producer may ask for.",
+    "transaction.abort.timed.out.transaction.cleanup.interval.ms": (
+        "How often the coordinator looks for transactions whose timeout is over, and aborts them."
+    ),
+    "transaction.remove.expired.transaction.cleanup.interval.ms": (
+        "How often the coordinator looks for expired transactional ids."
+    ),
+    "transaction.two.phase.commit.enable": (
+        "Whether a producer may have transactions without a timeout, which another system commits (KIP-939)."
+    ),
+    "transaction.partition.verification.enable": (
+        "Whether a leader asks the coordinator before the first append of a transaction (KIP-890)."
+    ),
+    "add.partitions.to.txn.retry.backoff.ms": (
+        "The pause before a leader asks the coordinator again to add a partition to a transaction (KIP-890)."
+    ),
+    "add.partitions.to.txn.retry.backoff.max.ms": (
+        "How long a leader asks again before the producer gets an error to retry (KIP-890)."
+    ),
+    "transaction.state.log.num.partitions": "How many partitions the transaction topic is created with.",
+    "transaction.state.log.replication.factor": "How many replicas the transaction topic is created with.",
+    "transaction.state.log.min.isr": "The min.insync.replicas that the transaction topic is created with.",
+    "transaction.state.log.segment.bytes": "The segment size of the transaction topic.",
     "socket.send.buffer.bytes": "The send buffer of a client's connection; -1 is the system's default.",
     "socket.receive.buffer.bytes": "The receive buffer of a client's connection; -1 is the system's default.",
     "socket.request.max.bytes": "The largest request that is read.",
@@ -173,6 +197,7 @@ OF_NODES = {
 }
 
 NO_TIERS = "there is no tiered storage"
+UNTIL_TIMEOUT = "a leader asks again every 20 ms until the request of the producer times out"
 BY_SNAPSHOTS = "the metadata log before the snapshots is deleted, whatever these limits are"
 # Keys that are accepted, so that Kafka's files and tools work, and that change nothing.
 WITHOUT_EFFECT = {
@@ -186,6 +211,9 @@ WITHOUT_EFFECT = {
     "metadata.max.retention.bytes": BY_SNAPSHOTS,
     "metadata.max.retention.ms": BY_SNAPSHOTS,
     "metadata.max.idle.interval.ms": "fetches show that an idle controller is alive, so no records are needed",
+    "add.partitions.to.txn.retry.backoff.ms": UNTIL_TIMEOUT,
+    "add.partitions.to.txn.retry.backoff.max.ms": UNTIL_TIMEOUT,
+    "transaction.partition.verification.enable": "without that question a transaction could stay open for ever",
 }
 
 

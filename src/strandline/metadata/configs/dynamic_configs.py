@@ -30,6 +30,7 @@ OTHERS = (
     "log.cleaner.dedupe.buffer.size",
     "log.cleaner.io.max.bytes.per.second",
     "producer.id.expiration.ms",
+    "transaction.partition.verification.enable",
     "cordoned.log.dirs",
 )
 DYNAMIC_NODE_KEYS = frozenset((*TOPIC_DEFAULTS, *OTHERS))

@@ -20,6 +20,7 @@ IMPATIENT = {  # the dead are noticed in seconds
 BASE_SETTINGS = {
     "controller.listener.names": "CONTROLLER",
     "offsets.topic.num.partitions": "2",
+    "transaction.state.log.num.partitions": "2",
     "auto.create.topics.enable": "false",
     **IMPATIENT,
     "leader.imbalance.check.interval.seconds": "4",
@@ -76,6 +77,8 @@ def properties(options: Options) -> dict[str, str]:
         "log.dirs": ",".join(f"/d{n}" for n in range(options.log_dirs)),
         "default.replication.factor": str(options.replication_factor),
         "offsets.topic.replication.factor": str(options.replication_factor),
+        "transaction.state.log.replication.factor": str(options.replication_factor),
+        "transaction.state.log.min.isr": str(options.min_isr),
         "min.insync.replicas": str(options.min_isr),
         "eligible.leader.replicas.enabled": str(options.elr).lower(),
         **options.settings,

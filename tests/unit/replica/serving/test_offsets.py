@@ -7,7 +7,7 @@ from tests.unit.replica.asking import ask, written_by
 from tests.unit.replica.conftest import START, registration
 
 from strandline.base.errors import ErrorCode
-from strandline.base.ids import OFFSETS_TOPIC, BrokerEpoch, NodeId
+from strandline.base.ids import INTERNAL_TOPICS, BrokerEpoch, NodeId
 from strandline.metadata import records as r
 from strandline.wire.batch import build
 from strandline.wire.messages.records.delete_records import (
@@ -252,7 +252,8 @@ def test_records_of_a_log_that_is_only_compacted_are_not_deleted(world: Any, pol
     assert answer().error_code == error
 
 
-def test_records_of_an_internal_topic_are_not_deleted(world: Any) -> None:
-    world.create(OFFSETS_TOPIC, replicas=(1,))
-    written_by(world, "__admin_client")
-    assert delete_to(world, 1, topic=OFFSETS_TOPIC)().error_code == ErrorCode.INVALID_TOPIC_EXCEPTION
+@pytest.mark.parametrize("topic", INTERNAL_TOPICS)
+def test_records_of_an_internal_topic_are_not_deleted(world: Any, topic: str) -> None:
+    world.create(topic, replicas=(1,))
+    written_by(world, "__admin_client", topic)
+    assert delete_to(world, 1, topic=topic)().error_code == ErrorCode.INVALID_TOPIC_EXCEPTION

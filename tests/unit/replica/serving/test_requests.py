@@ -8,7 +8,7 @@ from tests.unit.replica.conftest import AT, a_batch
 
 from strandline.base.effects import Close, Effect, Reply
 from strandline.base.errors import ErrorCode
-from strandline.base.ids import OFFSETS_TOPIC, NodeId
+from strandline.base.ids import INTERNAL_TOPICS, NodeId
 from strandline.base.time import Instant
 from strandline.wire.batch import batches, build
 from strandline.wire.compress import Codec
@@ -203,12 +203,13 @@ def test_the_brokers_own_append_is_done_when_it_is_committed(world: Any) -> None
     assert done[1:] == [(ErrorCode.NOT_LEADER_OR_FOLLOWER, -1)]
 
 
-def test_clients_do_not_write_the_coordinators_records(world: Any) -> None:
-    """Forged offsets would be believed. Kafka lets a client that calls itself its admin client do it."""
-    world.create(OFFSETS_TOPIC, replicas=(1,))
-    assert written_by(world, "client") is ErrorCode.INVALID_TOPIC_EXCEPTION
+@pytest.mark.parametrize("topic", INTERNAL_TOPICS)
+def test_clients_do_not_write_the_coordinators_records(world: Any, topic: str) -> None:
+    """Forged offsets and decisions would be believed. Kafka lets a client that calls itself its admin client do it."""
+    world.create(topic, replicas=(1,))
+    assert written_by(world, "client", topic) is ErrorCode.INVALID_TOPIC_EXCEPTION
     assert world.nodes[1].host.partitions.find(AT).log.log_end_offset == 0
-    assert written_by(world, "__admin_client") is ErrorCode.NONE
+    assert written_by(world, "__admin_client", topic) is ErrorCode.NONE
 
 
 # --- fetch

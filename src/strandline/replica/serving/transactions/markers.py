@@ -96,6 +96,8 @@ class Markers:
         leader = None if hosted is None else hosted.role
         if hosted is None or type(leader) is not Leader:
             return told(self.host.why_not_leader(at.topic, None, at.partition))
+        if asked.producer_id < 0 or asked.producer_epoch < 0:
+            return told(ErrorCode.INVALID_REQUEST)  # nobody's transaction
         if len(leader.isr.isr) < leader.min_isr:
             return told(ErrorCode.NOT_ENOUGH_REPLICAS)
         marker = EndTxnMarker(asked.transaction_result, asked.coordinator_epoch)

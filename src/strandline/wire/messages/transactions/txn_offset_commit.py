@@ -1,8 +1,23 @@
-"""TxnOffsetCommit (key 28): offsets of a group that count when the producer's transaction is committed."""
+"""TxnOffsetCommit (key 28): offsets of a group that count when the producer's transaction is committed.
+
+Topics go by id from version 6 on (KIP-1319), which is not offered to clients.
+"""
 
 from typing import Annotated
 
-from strandline.wire.schema import Group, Int16, Int32, Int64, Message, NullableString, String, V, message
+from strandline.base.ids import ZERO_UUID
+from strandline.wire.schema import (
+    Group,
+    Int16,
+    Int32,
+    Int64,
+    Message,
+    NullableString,
+    String,
+    UuidField,
+    V,
+    message,
+)
 
 
 class TxnOffsetCommitRequestPartition(Group, frozen=True):
@@ -13,11 +28,12 @@ class TxnOffsetCommitRequestPartition(Group, frozen=True):
 
 
 class TxnOffsetCommitRequestTopic(Group, frozen=True):
-    name: String = ""
+    name: Annotated[String, V("0-5")] = ""
+    topic_id: Annotated[UuidField, V("6+")] = ZERO_UUID
     partitions: tuple[TxnOffsetCommitRequestPartition, ...] = ()
 
 
-@message(key=28, kind="request", versions="0-5", flexible="3+")
+@message(key=28, kind="request", versions="0-6", flexible="3+")
 class TxnOffsetCommitRequest(Message, frozen=True):
     transactional_id: String = ""
     group_id: String = ""
@@ -35,11 +51,12 @@ class TxnOffsetCommitResponsePartition(Group, frozen=True):
 
 
 class TxnOffsetCommitResponseTopic(Group, frozen=True):
-    name: String = ""
+    name: Annotated[String, V("0-5")] = ""
+    topic_id: Annotated[UuidField, V("6+")] = ZERO_UUID
     partitions: tuple[TxnOffsetCommitResponsePartition, ...] = ()
 
 
-@message(key=28, kind="response", versions="0-5", flexible="3+")
+@message(key=28, kind="response", versions="0-6", flexible="3+")
 class TxnOffsetCommitResponse(Message, frozen=True):
     throttle_time_ms: Int32 = 0
     topics: tuple[TxnOffsetCommitResponseTopic, ...] = ()
