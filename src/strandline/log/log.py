@@ -81,7 +81,7 @@ class Log(StoredLog):
         """The aborted transactions that have records in [start, end), which lies below the last stable offset."""
         if not self.producer_state.has_aborted:
             return []
-        if any(segment.aborted.is_damaged for segment in self.segments):
+        if any(segment.aborted.is_damaged for segment in self.segments.from_offset(start)):
             self.producer_state.distrust(self.log_start_offset, self.log_end_offset, now)
         return self.producer_state.aborted(start, end)
 

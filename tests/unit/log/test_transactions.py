@@ -8,7 +8,7 @@ from tests.unit.log.logs import NOW, ROOT, append, content, open_log, produced
 from strandline.base.errors import ErrorCode
 from strandline.base.time import Instant
 from strandline.log.files.swapping import CLEANED, SWAP
-from strandline.log.indexes.aborted import AbortedTransaction
+from strandline.log.indexes.aborted import ENTRY, AbortedTransaction
 from strandline.log.log import Appended, Log
 from strandline.log.refusals import Refused
 from strandline.sim.world.disk import SimDisk
@@ -158,6 +158,30 @@ def test_a_truncation_takes_the_aborted_transactions_whose_markers_it_takes(disk
     assert log.transactions.open == {2: 1}
     end(log, 2, 1, COMMIT)
     assert log.aborted(0, 4, NOW) == [AbortedTransaction(1, 0, 2, 1)]
+
+
+@pytest.mark.parametrize("entry", [0, 1])
+@pytest.mark.parametrize("is_clean", [True, False])
+def test_a_damaged_index_is_built_again_from_the_batches(disk: SimDisk, entry: int, is_clean: bool) -> None:
+    log = open_log(disk)
+    for number in range(2):
+        write(log, (1, number, 0))
+        end(log, 1, number + 1, ABORT)
+    wanted = log.aborted(0, 4, NOW)
+    disk.sync(log.settle())
+    log.mark_synced(4)
+    log.close()
+    file = disk.open(log.active.aborted.path)
+    content = bytes(file.read(0, file.size()))
+    file.truncate(entry * ENTRY.size)
+    file.append([b"\xff" * ENTRY.size, content[(entry + 1) * ENTRY.size :]])
+    file.close()
+    again = open_log(disk, clean=is_clean, recovery_point=4)
+    assert again.aborted(0, 4, NOW) == wanted
+    write(again, (1, 2, 0))
+    end(again, 1, 3, ABORT)
+    once_more = open_log(disk, clean=False, recovery_point=4)
+    assert once_more.aborted(0, 6, NOW) == [*wanted, AbortedTransaction(1, 4, 5, 6)]
 
 
 # --- compaction
