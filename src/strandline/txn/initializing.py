@@ -17,7 +17,7 @@ from strandline.txn.ending import Ending
 from strandline.txn.ports import ProducerIdSource
 from strandline.txn.shard import Entry, Shard
 from strandline.txn.shards import TxnShards
-from strandline.txn.states import DECIDED, State
+from strandline.txn.states import DECIDED, IDLE, State
 from strandline.txn.transaction import EPOCH_LAST, NEVER_TIMES_OUT, NO_EPOCH, NO_PRODUCER_ID, Transaction
 from strandline.wire.messages.records.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 
@@ -97,10 +97,8 @@ class Initializing:
     ) -> list[Effect]:
         request: InitProducerIdRequest = received.message
         is_known = request.producer_epoch != NO_EPOCH
-        if is_known and request.producer_epoch == current.last_epoch and request.producer_id == current.producer_id:
+        if is_known and (request.producer_id, request.producer_epoch) != current.client:
             return [answer(received, current)]  # sent again: it has its epoch already
-        if is_known and request.producer_id == current.previous_producer_id:
-            return [answer(received, current)]
         if not current.is_exhausted:
             following = current.initialized(timeout_of(request), now, is_known=is_known)
         elif fresh_id is None:
@@ -152,9 +150,11 @@ def why_fenced(current: Transaction, request: InitProducerIdRequest) -> ErrorCod
     if request.producer_epoch == NO_EPOCH:
         return None
     named = request.producer_id, request.producer_epoch
-    is_again = named == (current.producer_id, current.last_epoch) and current.state is State.EMPTY
-    is_before = request.producer_id == current.previous_producer_id and request.producer_epoch >= EPOCH_LAST
-    return None if named == current.client or is_again or is_before else ErrorCode.PRODUCER_FENCED
+    if named == current.client:
+        return None
+    is_last = current.state in IDLE and request.producer_epoch == current.last_epoch
+    before = current.previous_producer_id if current.last_epoch >= EPOCH_LAST else current.producer_id
+    return None if is_last and request.producer_id == before else ErrorCode.PRODUCER_FENCED
 
 
 def timeout_of(request: InitProducerIdRequest) -> int:

@@ -11,7 +11,7 @@ from strandline.txn.transaction import Transaction
 from strandline.wire.messages.transactions import describe_transactions as described
 from strandline.wire.messages.transactions import list_transactions as listed
 
-STATES = {state.named: state for state in State if state is not State.DEAD}
+STATES = {state.named for state in State} | {"PrepareEpochFence"}  # that Kafka's tools know
 PATTERN_MAX = 1_000  # characters; a longer one is no pattern of a person
 
 

@@ -106,7 +106,9 @@ class TxnShards(Shards[Shard]):
     def wait(self, entry: Entry, again: Callable[[Instant, bool], list[Effect]], now: Instant) -> bool:
         """Have `again` called when nothing is under way any more, or when it takes too long. False if too many wait."""
         if len(entry.waiting) >= WAITING_MAX:
-            return False
+            entry.waiting = [waiter for waiter in entry.waiting if not waiter.done]
+            if len(entry.waiting) >= WAITING_MAX:
+                return False
         waiter = Waiter(again, after(now, WAIT_MS))
         entry.waiting.append(waiter)
         self.waiters.append(waiter)

@@ -23,13 +23,13 @@ from strandline.base.ports import DiskError
 from strandline.base.time import Instant
 from strandline.log.log import Appended
 from strandline.log.refusals import Refused, refused
-from strandline.replica.host import Host
-from strandline.replica.hosted import Hosted
+from strandline.replica.hosting.host import Host
+from strandline.replica.hosting.hosted import Hosted
+from strandline.replica.hosting.leader import Leader
 from strandline.replica.serving.awaited import Awaited, Where
 from strandline.replica.serving.fetching import Fetching
 from strandline.replica.serving.hints import LeaderHints
 from strandline.replica.serving.internal_append import Done, InternalAppend
-from strandline.replica.serving.leader import Leader
 from strandline.replica.serving.transactions.verifying import AGAIN, Verifying
 from strandline.wire.batch import read_header, why_no_batch
 from strandline.wire.compress import Codec

@@ -12,11 +12,11 @@ from strandline.base.ids import TopicPartition
 from strandline.base.ports import DiskError
 from strandline.base.time import Instant
 from strandline.log.refusals import Refused
-from strandline.replica.host import Host
-from strandline.replica.hosted import Hosted
+from strandline.replica.hosting.host import Host
+from strandline.replica.hosting.hosted import Hosted
+from strandline.replica.hosting.leader import Leader
 from strandline.replica.serving.fetching import Fetching
 from strandline.replica.serving.internal_append import InternalAppend
-from strandline.replica.serving.leader import Leader
 from strandline.replica.serving.transactions.verifying import Verifying
 from strandline.wire.control import EndTxnMarker
 from strandline.wire.messages.transactions.write_txn_markers import (

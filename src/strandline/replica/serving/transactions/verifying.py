@@ -20,9 +20,9 @@ from strandline.base.errors import ErrorCode
 from strandline.base.ids import NOBODY, TRANSACTION_TOPIC, NodeId, TopicPartition
 from strandline.base.time import Instant
 from strandline.coordination.partitioning import partition_for
-from strandline.replica.host import Host
-from strandline.replica.hosted import Hosted
-from strandline.replica.serving.leader import Leader
+from strandline.replica.hosting.host import Host
+from strandline.replica.hosting.hosted import Hosted
+from strandline.replica.hosting.leader import Leader
 from strandline.replica.timers import Alarm
 from strandline.replica.tokens import VerificationSent
 from strandline.wire.batch import BatchHeader
@@ -45,6 +45,8 @@ AGAIN = (
     ErrorCode.COORDINATOR_NOT_AVAILABLE,
     ErrorCode.NOT_COORDINATOR,
     ErrorCode.NETWORK_EXCEPTION,
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,  # or it does not know of a new topic yet; then it adds none of what was asked
+    ErrorCode.OPERATION_NOT_ATTEMPTED,
 )
 Then = Callable[[ErrorCode, Instant], list[Effect]]
 
