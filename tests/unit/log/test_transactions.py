@@ -293,3 +293,29 @@ def test_a_swap_leaves_the_index_of_the_copy(disk: SimDisk, log: Log) -> None:
     entries = log.aborted(0, log.log_end_offset, NOW)
     again = reopen(disk, log.config, clean=True)
     assert again.aborted(0, again.log_end_offset, NOW) == entries
+
+
+@pytest.mark.parametrize("rotten", [0, 1, 2, 5, 1 << 40])
+@pytest.mark.parametrize("victim", [1, 3, 5])
+def test_a_base_offset_that_has_rotted_ends_no_node(disk: SimDisk, victim: int, rotten: int) -> None:
+    """No checksum covers it."""
+    log = open_log(disk)
+    for number in range(3):
+        write(log, (1, number, 0))
+        end(log, 1, number + 1, ABORT)
+    roll(log, disk)
+    append(log, produced(1))
+    disk.sync(log.settle())
+    log.mark_synced(log.log_end_offset)
+    segment = log.segments[0]
+    position = segment.position_of(victim)
+    assert position is not None
+    content = bytearray(segment.file.read(0, segment.size))
+    content[position : position + 8] = rotten.to_bytes(8, "big")
+    segment.file.truncate(0)
+    segment.file.append([content])
+    log.close()
+    again = open_log(disk, recovery_point=log.log_end_offset)
+    again.producer_state.distrust(0, again.log_end_offset, NOW)
+    again.aborted(0, again.log_end_offset, NOW)
+    again.last_stable_offset(again.log_end_offset)
