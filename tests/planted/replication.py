@@ -318,7 +318,7 @@ REPLICATION = table(
     Planted(
         name="consumers-read-uncommitted",
         module=READING,
-        old="upto = log.log_end_offset if is_follower else parked.end_in(role)",
+        old="upto = log.log_end_offset if is_follower else stable_end if committed else high_watermark",
         new="upto = log.log_end_offset",
         trap="KIP-966 ConsistentRead",
         harm="consumers see records that a change of leader takes back",

@@ -327,6 +327,8 @@ class Segment:
             part.path = f"{path.removesuffix(old)}{new}"
             if part is not self.aborted or self.disk.exists(path):
                 self.disk.rename(path, part.path)
+            else:
+                self.disk.remove(part.path)  # it is of records that this segment no longer has
 
     def took_place_of(self, last: "Segment") -> None:
         """It is the cleaned copy of segments of which `last` is the last: it ends where that ended."""
