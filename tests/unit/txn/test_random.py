@@ -204,22 +204,32 @@ class Run:
         self.w.write_markers(is_lost=True)
 
 
+def settle(run: Run) -> None:
+    w = run.w
+    while w.log.under_way or w.sent:
+        if w.log.under_way:
+            w.commit_one()
+        else:
+            w.write_markers()
+        run.look()
+
+
 def finished(run: Run) -> None:
     """Whatever was done, in the end each request is answered and nothing is open."""
     w = run.w
-    w.settle()
-    for _ in range(3):
+    for _ in range(4):
+        settle(run)
         w.wait(1_000)
-        w.settle()
-    run.look()
+        run.look()
+    settle(run)
     assert not w.unanswered()
-    end = w.send(init_request(enable2_pc=True))
-    run.senders[end], run.versions[end] = 0, 6
+    run.send(0, init_request(enable2_pc=True), 6)
     for _ in range(5):
-        w.settle()
+        settle(run)
         w.wait(1_000)
-    run.look()
-    assert not w.log.under_way and not w.transactions.markers.decisions
+        run.look()
+    settle(run)
+    assert not w.transactions.markers.decisions
     assert w.current().state is not State.ONGOING
 
 
