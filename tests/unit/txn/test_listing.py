@@ -92,8 +92,17 @@ def test_states_that_do_not_exist_are_reported() -> None:
     assert states == {"app-1": "Ongoing", "app-2": "Ongoing"}
 
 
-@each("pattern", ["(", "[z-a]", "a**", "x" * 1001])
+@each("pattern", ["(", "[z-a]", "a**", "(?=a)", r"(a)\1", "x" * 1001, "(((a{50}){50}){50}){50}"])
 def test_a_pattern_that_is_none_is_refused(pattern: str) -> None:
     answer = world().ask(ListTransactionsRequest(transactional_id_pattern=pattern))
     assert answer.error_code == E.INVALID_REGULAR_EXPRESSION
     assert answer.transaction_states == ()
+
+
+def test_no_pattern_keeps_a_broker_busy() -> None:
+    w = World()
+    w.start("a" * 2_000)
+    assert listed(w, transactional_id_pattern="(a+)+" * 20 + "b") == []
+    assert listed(w, transactional_id_pattern="(a*)*" * 20 + "(a|aa)+") == ["a" * 2_000]
+    number = w.send(ListTransactionsRequest(transactional_id_pattern="(a|b)*a" + "(a|b)" * 150))
+    assert w.answers[number].error_code in (E.NONE, E.INVALID_REGULAR_EXPRESSION)
