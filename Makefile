@@ -58,7 +58,7 @@ test: check ## all checks and all tests
 # Three on two cores: one mostly waits, for a cluster or for Java.
 check: lint ## ruff, strict types, layers, tests, simulated clusters
 	$(BIN)/python -m pytest -q -n 3 --dist loadgroup
-	$(BIN)/strandline sim --seeds 51..100 --twice --jobs 2
+	$(BIN)/strandline sim --seeds 51..75 --twice --jobs 2
 
 sim: $(CORE) ## more simulated clusters than the tests have; SEEDS=FIRST..LAST
 	$(BIN)/strandline sim --seeds $(or $(SEEDS),1..1000)
@@ -66,6 +66,7 @@ sim: $(CORE) ## more simulated clusters than the tests have; SEEDS=FIRST..LAST
 campaign: $(DEV) ## mutants of the source that tests must find, seeds, the model, a storm; MUTANTS="…" SEEDS=… MODEL="…" STORM="…" JOBS=…
 	$(BIN)/python -m tests.mutants --page
 	$(BIN)/python -m tests.mutants --jobs $(or $(JOBS),2) $(MUTANTS)
+	$(BIN)/python -m pytest -q -n $(or $(JOBS),2) -m long tests/sim
 	$(BIN)/strandline sim --seeds $(or $(SEEDS),1001..2000) --jobs $(or $(JOBS),2)
 	$(BIN)/strandline model $(MODEL)
 	$(BIN)/python -m tests.cluster.storm $(or $(STORM),--seed 1 --minutes 10)

@@ -2,13 +2,13 @@
 
 from tests.planted.planted import Change, Planted, table
 
-LEADER = "strandline.replica.serving.leader"
-FOLLOWER = "strandline.replica.following.follower"
+LEADER = "strandline.replica.hosting.leader"
+FOLLOWER = "strandline.replica.hosting.follower"
 FETCHER = "strandline.replica.following.fetcher"
 REPLICAS = "strandline.replica.replicas"
 READING = "strandline.replica.serving.reading"
 PRODUCING = "strandline.replica.serving.producing"
-HOSTED = "strandline.replica.hosted"
+HOSTED = "strandline.replica.hosting.hosted"
 ROLES = "strandline.replica.roles"
 
 REPLICATION = table(

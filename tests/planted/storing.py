@@ -105,7 +105,7 @@ STORING = table(
     ),
     Planted(
         name="index-points-behind",
-        module="strandline.log.index",
+        module="strandline.log.indexes.sparse",
         old="at = bisect_right(self.offsets, offset - self.base_offset)\n",
         new="at = bisect_right(self.offsets, offset - self.base_offset + 1)\n",
         trap="off by one",
@@ -116,8 +116,8 @@ STORING = table(
     Planted(
         name="producers-forgotten-by-a-new-leader",
         module=LOG,
-        old="            self.producers.appended(header, header.base_offset, now)\n",
-        new="            pass\n",
+        old="self.producer_state.ended(self.producers.appended(header, header.base_offset, now, marker=marker))\n",
+        new="pass\n",
         trap="KIP-98",
         harm="a batch that is sent again to a new leader is appended twice",
         seeds=(6, 6),

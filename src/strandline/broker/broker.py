@@ -16,11 +16,11 @@ from strandline.group.coordinator import Groups
 from strandline.log.evidence.clean_shutdown import Place, write_clean_shutdown
 from strandline.log.evidence.inventory import Left
 from strandline.metadata.image import Delta, Image
-from strandline.replica.losses.withdrawing import left_in
+from strandline.replica.hosting.directories import Directories
 from strandline.replica.replicas import Replicas
 from strandline.replica.storage.cordoned import cordoned_ids
-from strandline.replica.storage.directories import Directories
 from strandline.replica.tokens import FetchSent, ReplicaToken
+from strandline.replica.withdrawing import left_in
 from strandline.txn.coordinator import Transactions
 from strandline.txn.tokens import TxnToken
 

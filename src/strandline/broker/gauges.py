@@ -24,14 +24,14 @@ from strandline.metadata.image import Image, effective_min_isr
 from strandline.metadata.registrations import Broker as RegisteredBroker
 from strandline.quorum.quorum import Quorum
 from strandline.quorum.roles import Observing, Seeking
-from strandline.replica.following.follower import Follower
-from strandline.replica.host import Host
-from strandline.replica.hosted import Hosted
+from strandline.replica.hosting.directories import Directories
+from strandline.replica.hosting.follower import Follower
+from strandline.replica.hosting.host import Host
+from strandline.replica.hosting.hosted import Hosted
+from strandline.replica.hosting.leader import Leader
 from strandline.replica.replicas import Replicas
 from strandline.replica.scrubbing.scrubber import Scrubber
-from strandline.replica.serving.leader import Leader
 from strandline.replica.storage.cordoned import cordoned
-from strandline.replica.storage.directories import Directories
 
 STATES: dict[type, str] = {Seeking: "unattached", Observing: "observer"}  # Kafka's words where ours are others
 

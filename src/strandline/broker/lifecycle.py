@@ -18,7 +18,7 @@ from strandline.base.ids import ZERO_UUID, NodeId, TopicIdPartition, Uuid
 from strandline.base.time import NEVER, Instant, after
 from strandline.base.value import Value
 from strandline.metadata.features import ranges
-from strandline.replica.losses.withdrawals import Withdrawn
+from strandline.replica.hosting.withdrawals import Withdrawn
 from strandline.wire.messages.brokers.broker_heartbeat import BrokerHeartbeatRequest, BrokerHeartbeatResponse
 from strandline.wire.messages.brokers.broker_registration import (
     BrokerRegistrationRequest,

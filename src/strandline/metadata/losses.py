@@ -1,7 +1,7 @@
 """The loss ledger of a partition: what was lost of what had been acknowledged, or may have been, and why.
 
 An entry is written before what it speaks of happens, and in the same metadata record: there is no unclean election
-without one. What single replicas cut from their logs is in the brokers' own ledgers (`replica.losses.ledger`).
+without one. What single replicas cut from their logs is in the brokers' own ledgers (`replica.hosting.ledger`).
 
 A withdrawal is not a loss of the partition: a replica said that it lost records, and was taken from the ISR and the ELR
 before it could be elected.

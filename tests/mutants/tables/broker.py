@@ -48,6 +48,62 @@ BROKER = table(
         ("unit/broker/test_producer_ids.py::test_the_first_producer_waits_for_a_block_and_the_next_ones_use_it_up",),
     ),
     Mutant(
+        "an id that is owed to one is kept for the next one",
+        "broker/coordinators/producer_ids.py",
+        "                waiting, self.waiting = self.waiting, []\n",
+        "                waiting, self.waiting = self.waiting[1:], self.waiting[:1]\n",
+        Breaks.ANSWERS,
+        (
+            "unit/broker/test_producer_ids.py::"
+            "test_the_transaction_coordinator_gets_its_ids_by_a_call_and_shares_them_with_all_others",
+        ),
+    ),
+    Mutant(
+        "a transactional id has its coordinator among the groups",
+        "broker/handlers/find_coordinator.py",
+        "TRANSACTION: TRANSACTION_TOPIC}",
+        "TRANSACTION: OFFSETS_TOPIC}",
+        Breaks.ANSWERS,
+        (
+            "unit/broker/test_handlers.py::"
+            "test_the_leader_of_its_partition_of_the_transaction_topic_coordinates_a_transactional_id",
+        ),
+    ),
+    Mutant(
+        "the transaction topic may have an unclean leader",
+        "broker/parts.py",
+        '            "unclean.leader.election.enable": "false",\n',
+        "",
+        Breaks.DURABILITY,
+        ("unit/broker/test_parts.py::test_internal_topics_are_made_as_the_configuration_says",),
+    ),
+    Mutant(
+        "decisions of transactions are committed by one replica",
+        "broker/parts.py",
+        '            "min.insync.replicas": str(config.integer(f"{keys}.min.isr")),\n',
+        "",
+        Breaks.DURABILITY,
+        ("unit/broker/test_parts.py::test_internal_topics_are_made_as_the_configuration_says",),
+    ),
+    Mutant(
+        "clients write into internal topics",
+        "replica/serving/producing.py",
+        "        if hosted.name.topic in INTERNAL_TOPICS and parked.client_id != ADMIN_CLIENT:\n",
+        "        if False:\n",
+        Breaks.DURABILITY,
+        ("unit/replica/serving/test_requests.py::test_clients_do_not_write_the_coordinators_records",),
+    ),
+    Mutant(
+        "a new cluster begins with the first transactions",
+        "metadata/features.py",
+        "TXN_FEATURE: (2, 24)",
+        "TXN_FEATURE: (0, 24)",
+        Breaks.ANSWERS,
+        (
+            "unit/controller/test_features.py::test_a_new_cluster_has_the_newest_transactions_and_may_go_back_to_any_older_ones",
+        ),
+    ),
+    Mutant(
         "a failed directory is not told to the controller",
         "broker/lifecycle.py",
         "            offline_log_dirs=self.offline,\n",

@@ -86,14 +86,16 @@ def test_a_brokers_own_key_is_first_its_own_and_then_that_of_all(name: str) -> N
         return [dynamic_value(cluster.image.configs, node, name) for node in ("1", "2")]
 
     assert told() == [None, None], "the file counts"
-    alter(cluster, broker((name, SET, "12")), broker((name, SET, "11"), name="1"))
-    assert told() == [11, 12]
-    alter(cluster, broker((name, DELETE, None), name="1"))
-    assert told() == [12, 12]
-    wrong = alter(cluster, broker((name, SET, "x")))[0]
     kind = NODE_CONFIGS[name].type
+    one, every = ("true", "false") if kind == "BOOLEAN" else ("11", "12")
+    alter(cluster, broker((name, SET, every)), broker((name, SET, one), name="1"))
+    assert told() == [NODE_CONFIGS[name].parse(text) for text in (one, every)]
+    alter(cluster, broker((name, DELETE, None), name="1"))
+    assert told() == [NODE_CONFIGS[name].parse(every)] * 2
+    wrong = alter(cluster, broker((name, SET, "x")))[0]
     assert wrong.error_code == E.INVALID_REQUEST
-    assert wrong.error_message == f"Invalid value x for configuration {name}: Not a number of type {kind}"
+    why = "Expected value to be either true or false" if kind == "BOOLEAN" else f"Not a number of type {kind}"
+    assert wrong.error_message == f"Invalid value x for configuration {name}: {why}"
 
 
 @each("name", READ_ONLY)

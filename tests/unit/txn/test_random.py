@@ -28,7 +28,7 @@ STEPS = st.lists(
             (
                 *("init", "bump", "keep", "add", "add", "add", "verify", "commit", "commit", "abort", "again", "late"),
                 *("written", "written", "written", "failed", "marked", "marked", "marked", "refused", "lost"),
-                *("wait", "fail over", "gone", "upgrade"),
+                *("wait", "fail over", "gone", "upgrade", "move"),
             )
         ),
         st.integers(0, 7),
@@ -185,6 +185,8 @@ class Run:
                 if choice % 2:
                     self.write_without_answer()
                 w.lose_request()
+            case "move":
+                w.move(ALL[choice % 3], choice // 3 if choice // 3 else -1)
             case "wait":
                 w.wait((1, 30, 100, 1_000, 5_000, 20_000, 40_000, 70_000)[choice])
             case "fail over" | "gone":
@@ -217,6 +219,8 @@ def settle(run: Run) -> None:
 def finished(run: Run) -> None:
     """Whatever was done, in the end each request is answered and nothing is open."""
     w = run.w
+    for at in ALL:
+        w.move(at, 1)
     for _ in range(4):
         settle(run)
         w.wait(1_000)

@@ -15,8 +15,8 @@ from strandline.base.time import Instant
 from strandline.broker.handlers.port import NodePort, broker_of
 from strandline.log.log import Log
 from strandline.replica.config import LogDir
-from strandline.replica.hosted import Hosted
-from strandline.replica.serving.leader import Leader, ReplicaState
+from strandline.replica.hosting.hosted import Hosted
+from strandline.replica.hosting.leader import Leader, ReplicaState
 from strandline.replica.storage.cordoned import cordoned
 from strandline.replica.storage.moving.future import Future
 from strandline.wire.messages.cluster.describe_log_dirs import (

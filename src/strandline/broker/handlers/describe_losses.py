@@ -16,7 +16,7 @@ from strandline.broker.handlers.port import NodePort, broker_of
 from strandline.metadata.acknowledgements import acknowledged
 from strandline.metadata.image import Image
 from strandline.metadata.records import LossEvent
-from strandline.replica.losses.ledger import Ledger
+from strandline.replica.hosting.ledger import Ledger
 from strandline.wire.messages.own.describe_losses import DescribeLossesRequest, DescribeLossesResponse, Loss
 
 LIMIT_MAX = 20_000

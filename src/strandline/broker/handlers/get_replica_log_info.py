@@ -18,7 +18,7 @@ from strandline.base.time import Instant
 from strandline.broker.handlers.port import NodePort, broker_of
 from strandline.metadata.image import LOST_DIRECTORY, UNASSIGNED_DIRECTORY, Partition, directory_of
 from strandline.metadata.registrations import MIGRATING_DIRECTORY
-from strandline.replica.host import Host
+from strandline.replica.hosting.host import Host
 from strandline.wire.messages.own.get_replica_log_info import (
     PARTITIONS_MAX,
     GetReplicaLogInfoRequest,

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from strandline.base.effects import Caller, Effect, ReplyTo
 from strandline.base.ids import NodeId
 from strandline.base.time import Instant
-from strandline.replica.hosted import Hosted, Role
+from strandline.replica.hosting.hosted import Hosted, Role
 from strandline.wire.messages.records.fetch import FetchPartition, FetchRequest, FetchTopic
 
 NO_SESSION = 0

@@ -23,13 +23,13 @@ from strandline.base.ports import DiskError
 from strandline.base.time import Instant
 from strandline.log.log import Appended
 from strandline.log.refusals import Refused, refused
-from strandline.replica.host import Host
-from strandline.replica.hosted import Hosted
+from strandline.replica.hosting.host import Host
+from strandline.replica.hosting.hosted import Hosted
+from strandline.replica.hosting.leader import Leader
 from strandline.replica.serving.awaited import Awaited, Where
 from strandline.replica.serving.fetching import Fetching
 from strandline.replica.serving.hints import LeaderHints
 from strandline.replica.serving.internal_append import Done, InternalAppend
-from strandline.replica.serving.leader import Leader
 from strandline.replica.serving.transactions.verifying import AGAIN, Verifying
 from strandline.wire.batch import read_header, why_no_batch
 from strandline.wire.compress import Codec
@@ -284,6 +284,8 @@ class Producing:
         """The batch is appended when the coordinator of its transaction has answered."""
         assert parked.request.transactional_id is not None
         records: Any = data.records
+        if self.verifying.is_full:
+            return parked.refuse(data, ErrorCode.NOT_ENOUGH_REPLICAS, None)
         part = Part(parked, 0, PartitionProduceResponse(index=data.index, base_offset=-1))
         parked.held += 1
 
@@ -389,6 +391,8 @@ class Producing:
             return then(ErrorCode.NOT_LEADER_OR_FOLLOWER, -1, now)
         header = read_header(batch)
         if transaction and not is_verified and self.verifying.must_ask(hosted, leader, header):
+            if self.verifying.is_full:
+                return then(ErrorCode.NOT_ENOUGH_REPLICAS, -1, now)
 
             def verified(error: ErrorCode, now: Instant) -> list[Effect]:
                 if error is not NONE:

@@ -18,13 +18,13 @@ from strandline.base.time import Instant
 from strandline.log.log import Log
 from strandline.log.reading import Read
 from strandline.log.refusals import Refused
-from strandline.replica.following.follower import Follower
-from strandline.replica.host import Host
-from strandline.replica.hosted import Hosted, leader_epoch_error
+from strandline.replica.hosting.follower import Follower
+from strandline.replica.hosting.host import Host
+from strandline.replica.hosting.hosted import Hosted, leader_epoch_error
+from strandline.replica.hosting.leader import Leader
 from strandline.replica.quota import Quota
 from strandline.replica.serving.contexts import NO_SESSION, Interest, ParkedFetch
 from strandline.replica.serving.hints import LeaderHints
-from strandline.replica.serving.leader import Leader
 from strandline.replica.serving.selection import SELECTORS, preferred_read_replica
 from strandline.wire.batch import batches
 from strandline.wire.messages.records.fetch import AbortedTransaction, EpochEndOffset, LeaderIdAndEpoch, PartitionData

@@ -9,12 +9,11 @@ from strandline.base.ids import TopicIdPartition
 from strandline.base.ports import DiskError
 from strandline.broker.node import Node
 from strandline.log.directory import parse_directory_name
-from strandline.replica.hosted import Hosted
+from strandline.replica.hosting.hosted import Hosted
 from strandline.sim.laws.clients.answers import Answers
 from strandline.sim.laws.clients.groups import Groups
 from strandline.sim.laws.cluster.incarnations import Incarnations
 from strandline.sim.laws.cluster.metadata import Metadata
-from strandline.sim.laws.cluster.standing import Standing
 from strandline.sim.laws.cluster.stops import Stops
 from strandline.sim.laws.cluster.votes import Votes
 from strandline.sim.laws.logs.checkpoints import Checkpoints
@@ -27,6 +26,7 @@ from strandline.sim.laws.partitions.fetches import Fetches
 from strandline.sim.laws.partitions.offers import look_at_offers
 from strandline.sim.laws.partitions.partitions import Partitions, Seen
 from strandline.sim.laws.partitions.recoveries import Recoveries
+from strandline.sim.laws.partitions.standing import Standing
 from strandline.sim.laws.subject import Subject
 from strandline.sim.world.machine import Machine
 from strandline.sim.world.violation import Violation

@@ -15,10 +15,10 @@ from strandline.sim.clients.client import Client, key_of
 from strandline.sim.clients.consumer import Consumer
 from strandline.sim.rotten import why_not_sound
 from strandline.sim.scene import Scene
+from strandline.sim.simulation import World
 from strandline.sim.workloads.workload import Workload
 from strandline.sim.world.machine import Machine
 from strandline.sim.world.trace import Kind
-from strandline.sim.world.world import World
 
 BOUND_MS = 60_000
 

@@ -10,7 +10,7 @@ from msgspec import structs
 
 from strandline.base.value import Value
 from strandline.replica.serving.selection import RACK_AWARE
-from strandline.sim.runs.options import Options, draw_options
+from strandline.sim.world.options import Options, draw_options
 
 READING, COMPACTED, MEMBERS, STRAINED = "reading", "compacted", "members", "strained"
 UNDRAWN = (READING, COMPACTED, MEMBERS, STRAINED)  # workloads that are drawn apart

@@ -10,16 +10,16 @@ from strandline.history.operation import Operation
 from strandline.sim.clients.admin import Admin
 from strandline.sim.faults.injector import FaultInjector
 from strandline.sim.faults.table import DAMAGED, DIRECTORIES, ELIGIBLE, FAULTS, METADATA, MOVES, RECOVERIES, SCRIPTED
+from strandline.sim.hostile import TOPIC
 from strandline.sim.runs.calm import Material, calm, material_of
 from strandline.sim.runs.plan import Fault, Plan, draw_plan
 from strandline.sim.scene import Scene
-from strandline.sim.stranger.hostile import TOPIC
+from strandline.sim.simulation import World
 from strandline.sim.stranger.stranger import Stranger
 from strandline.sim.workloads.table import WORKLOADS
 from strandline.sim.workloads.workload import Setting, Workload
 from strandline.sim.world.trace import Trace
 from strandline.sim.world.violation import Violation
-from strandline.sim.world.world import World
 
 START_MS = 30_000  # a cluster without faults must have started by then
 SETUP_MS = 700  # what the admin has to make topics before clients begin

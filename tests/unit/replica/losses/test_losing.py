@@ -13,10 +13,10 @@ from strandline.log.checkpoints import format_offsets
 from strandline.metadata import records as r
 from strandline.metadata.losses import AT_MOST, EXACTLY, NO_END, UNKNOWN
 from strandline.metadata.registrations import RECOVERED, RECOVERING
-from strandline.replica.following.follower import Cut, Follower
-from strandline.replica.losses.ledger import FILE, Ledger
-from strandline.replica.serving.leader import Leader
-from strandline.replica.storage.rows import HIGH_WATERMARKS
+from strandline.replica.hosting.follower import Cut, Follower
+from strandline.replica.hosting.leader import Leader
+from strandline.replica.hosting.ledger import FILE, Ledger
+from strandline.replica.hosting.rows import HIGH_WATERMARKS
 from strandline.replica.tokens import CheckpointSaved
 from strandline.wire.batch import build
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from strandline.client.admin.loss_ledger import ask_ledger
 from strandline.client.ask import ask
 from strandline.client.brokers import DESCRIBE, DESCRIBE_VERSION, brokers_in
-from strandline.replica.losses.ledger import FILE, Book, read
+from strandline.replica.hosting.ledger import FILE, Book, read
 from strandline.wire.frame import Malformed
 from strandline_spark.errors import StrandlineError
 

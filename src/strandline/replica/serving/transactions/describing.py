@@ -3,8 +3,8 @@
 from strandline.base.effects import Effect, Reply, ReplyTo
 from strandline.base.errors import ErrorCode, message_of
 from strandline.base.time import Instant
-from strandline.replica.host import Host
-from strandline.replica.serving.leader import Leader
+from strandline.replica.hosting.host import Host
+from strandline.replica.hosting.leader import Leader
 from strandline.wire.messages.transactions.describe_producers import (
     DescribeProducersRequest,
     DescribeProducersResponse,

@@ -12,11 +12,11 @@ from strandline.base.ids import TopicPartition
 from strandline.base.ports import DiskError
 from strandline.base.time import Instant
 from strandline.log.refusals import Refused
-from strandline.replica.host import Host
-from strandline.replica.hosted import Hosted
+from strandline.replica.hosting.host import Host
+from strandline.replica.hosting.hosted import Hosted
+from strandline.replica.hosting.leader import Leader
 from strandline.replica.serving.fetching import Fetching
 from strandline.replica.serving.internal_append import InternalAppend
-from strandline.replica.serving.leader import Leader
 from strandline.replica.serving.transactions.verifying import Verifying
 from strandline.wire.control import EndTxnMarker
 from strandline.wire.messages.transactions.write_txn_markers import (
@@ -96,6 +96,8 @@ class Markers:
         leader = None if hosted is None else hosted.role
         if hosted is None or type(leader) is not Leader:
             return told(self.host.why_not_leader(at.topic, None, at.partition))
+        if asked.producer_id < 0 or asked.producer_epoch < 0:
+            return told(ErrorCode.INVALID_REQUEST)  # nobody's transaction
         if len(leader.isr.isr) < leader.min_isr:
             return told(ErrorCode.NOT_ENOUGH_REPLICAS)
         marker = EndTxnMarker(asked.transaction_result, asked.coordinator_epoch)

@@ -20,9 +20,9 @@ from strandline.base.errors import ErrorCode
 from strandline.base.ids import NOBODY, TRANSACTION_TOPIC, NodeId, TopicPartition
 from strandline.base.time import Instant
 from strandline.coordination.partitioning import partition_for
-from strandline.replica.host import Host
-from strandline.replica.hosted import Hosted
-from strandline.replica.serving.leader import Leader
+from strandline.replica.hosting.host import Host
+from strandline.replica.hosting.hosted import Hosted
+from strandline.replica.hosting.leader import Leader
 from strandline.replica.timers import Alarm
 from strandline.replica.tokens import VerificationSent
 from strandline.wire.batch import BatchHeader
@@ -76,7 +76,8 @@ class Question:
 class Verifying:
     def __init__(self, host: Host) -> None:
         self.host = host
-        self.questions: dict[tuple[Hosted, int], Question] = {}  # by partition and producer id
+        # By partition and producer id; of each epoch one, and all but one of them are late or will be fenced.
+        self.questions: dict[tuple[Hosted, int], dict[int, Question]] = {}
         self.idle: dict[Question, None] = {}  # those that nobody was asked
         self.under_way: dict[NodeId, tuple[int, list[Question]]] = {}
         self.count = 0  # of requests
@@ -87,7 +88,7 @@ class Verifying:
         """May this batch not be appended at once?"""
         if not header.is_transactional or not self.host.config.verifies_transactions:
             return False
-        if (hosted, header.producer_id) in self.questions:
+        if header.producer_epoch in self.questions.get((hosted, header.producer_id), ()):
             return True
         known = leader.log.producers.known.get(header.producer_id)
         is_open = leader.log.transactions.is_open(header.producer_id)
@@ -105,28 +106,27 @@ class Verifying:
         adds: bool,
         patience_ms: int,
     ) -> list[Effect]:
-        """`then` is called with NONE when the batch may be appended, and in the order of calls."""
-        if self.waiting >= WAITING_MAX:
-            return then(ErrorCode.NOT_ENOUGH_REPLICAS, now)
-        key = hosted, header.producer_id
+        """`then` is called with NONE when the batch may be appended, and in the order of calls; never at once."""
+        assert not self.is_full
         producer = header.producer_id, header.producer_epoch
-        question = self.questions.get(key)
-        if question is not None and question.producer != producer:
-            # Its transactions do not overlap: one of the two is late, and the coordinator will fence it.
-            return then(ErrorCode.INVALID_PRODUCER_EPOCH, now)
+        epochs = self.questions.setdefault((hosted, header.producer_id), {})
+        question = epochs.get(header.producer_epoch)
         self.waiting += 1
         if question is not None:
             question.then.append(then)
             return []
         question = Question(hosted, leader, transactional_id, producer, adds, now + max(patience_ms, AGAIN_MS))
         question.then.append(then)
-        self.questions[key] = question
+        epochs[header.producer_epoch] = question
         self.idle[question] = None
         return self.go_on(now)
 
+    @property
+    def is_full(self) -> bool:
+        return self.waiting >= WAITING_MAX
+
     def marker_written(self, hosted: Hosted, producer_id: int) -> None:
-        question = self.questions.get((hosted, producer_id))
-        if question is not None:
+        for question in self.questions.get((hosted, producer_id), {}).values():
             question.is_stale = True
 
     # --- asking
@@ -189,17 +189,23 @@ class Verifying:
         effects: list[Effect] = []
         for question in questions:
             error = errors.get((question.transactional_id, question.hosted.name), ErrorCode.NETWORK_EXCEPTION)
-            if question.is_led and question.until > now and (error in AGAIN or question.is_stale):
+            if not question.is_led:
+                effects += self.answer(question, ErrorCode.NOT_LEADER_OR_FOLLOWER, now)
+            elif error not in AGAIN and not question.is_stale:
+                effects += self.answer(question, error, now)
+            elif question.until <= now:
+                effects += self.answer(question, ErrorCode.REQUEST_TIMED_OUT, now)
+            else:
                 self.idle[question] = None
                 self.wake.set(now + AGAIN_MS)
-            else:
-                error = error if question.is_led else ErrorCode.NOT_LEADER_OR_FOLLOWER
-                effects += self.answer(question, error, now)
         fresh = [question for question in self.idle if question not in questions]
         return effects + (self.go_on(now) if fresh else [])
 
     def answer(self, question: Question, error: ErrorCode, now: Instant) -> list[Effect]:
-        del self.questions[question.hosted, question.producer[0]]
+        key = question.hosted, question.producer[0]
+        del self.questions[key][question.producer[1]]
+        if not self.questions[key]:
+            del self.questions[key]
         self.idle.pop(question, None)
         self.waiting -= len(question.then)
         effects: list[Effect] = []
@@ -208,9 +214,10 @@ class Verifying:
         return effects
 
     def check(self) -> None:
-        assert self.waiting == sum(len(question.then) for question in self.questions.values())
+        known = {question for epochs in self.questions.values() for question in epochs.values()}
+        assert self.waiting == sum(len(question.then) for question in known)
         asked = [question for _, questions in self.under_way.values() for question in questions]
-        assert set(self.questions.values()) == {*asked, *self.idle}
+        assert known == {*asked, *self.idle}
 
 
 def errors_in(response: AddPartitionsToTxnResponse) -> dict[tuple[str, TopicPartition], ErrorCode]:

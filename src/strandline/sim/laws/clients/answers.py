@@ -16,8 +16,8 @@ from strandline.base.effects import Received, Reply
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import TopicIdPartition
 from strandline.log.reading import Read
-from strandline.replica.hosted import Hosted
-from strandline.replica.serving.leader import Leader
+from strandline.replica.hosting.hosted import Hosted
+from strandline.replica.hosting.leader import Leader
 from strandline.sim.laws.subject import Subject
 from strandline.sim.world.machine import Machine
 from strandline.wire.batch import HEADER_SIZE, SEQUENCE_MAX, BatchHeader, read_header, why_no_batch

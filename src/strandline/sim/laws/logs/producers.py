@@ -6,7 +6,7 @@
 """
 
 from strandline.log.log import Log
-from strandline.replica.hosted import Hosted
+from strandline.replica.hosting.hosted import Hosted
 from strandline.sim.world.machine import Machine
 
 BATCHES_MAX = 5  # Kafka's: what an idempotent client may have in flight

@@ -22,8 +22,8 @@ from strandline.base.time import Instant
 from strandline.log.log import Log
 from strandline.replica.config import LogDir
 from strandline.replica.counters import TopicCounters
-from strandline.replica.following.follower import Follower
-from strandline.replica.serving.leader import Leader
+from strandline.replica.hosting.follower import Follower
+from strandline.replica.hosting.leader import Leader
 
 Role = Leader | Follower
 

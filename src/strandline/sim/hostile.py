@@ -137,7 +137,8 @@ def value(field: Field, kind: Type, at: Place, known: Known, hostile: Wrong) -> 
             assert kind.layout is not None
             return group(kind.layout, at, known, hostile)
         case Shape.STRING:
-            return known.texts.get(".".join(at[-2:]), known.texts.get(name, "strange"))
+            text = known.texts.get(".".join(at[-2:]), known.texts.get(name, "strange"))
+            return "strange" if text is None and not kind.nullable else text
         case Shape.BYTES:
             return b"strange"
         case Shape.RECORDS:
