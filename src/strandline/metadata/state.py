@@ -120,8 +120,7 @@ class State:
             return
         for index, nodes in ((self.hosted, old.replicas), (self.eligible, old.isr + old.elr)):
             for node in nodes:
-                assert at in index[node], "the index has what the partition had"
-                index[node].pop(at)
+                index[node].pop(at, None)
 
     # --- brokers
 

@@ -68,13 +68,10 @@ Int16 = Annotated[int, Primitive("int16")]
 Int32 = Annotated[int, Primitive("int32")]
 Int64 = Annotated[int, Primitive("int64")]
 UInt16 = Annotated[int, Primitive("uint16")]
-UInt32 = Annotated[int, Primitive("uint32")]
-Float64 = Annotated[float, Primitive("float64")]
 UuidField = Annotated[Uuid, Primitive("uuid")]
 String = Annotated[str, Primitive("string")]
 NullableString = Annotated[str | None, Primitive("string"), Nullable()]
 Bytes = Annotated[Buffer, Primitive("bytes")]
-NullableBytes = Annotated[Buffer | None, Primitive("bytes"), Nullable()]
 
 # Record batches: encoded from one buffer or several (they are spliced in without a copy), decoded to one memoryview.
 RecordsValue = Buffer | tuple[Buffer, ...] | None

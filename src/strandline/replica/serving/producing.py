@@ -13,7 +13,6 @@ Rules:
     gets NOT_ENOUGH_REPLICAS_AFTER_APPEND at once. The broker's own appends wait on, as there is nothing better to do
 """
 
-from collections import deque
 from typing import Any
 
 from strandline.base.effects import Caller, Close, Effect, Reply, ReplyTo
@@ -363,14 +362,7 @@ class Producing:
     def fail_under_min_isr(self, hosted: Hosted, now: Instant) -> list[Effect]:
         """The high watermark stands until the ISR grows, which may take longer than a producer's patience."""
         assert type(hosted.role) is Leader and hosted.role.is_under_min_isr(), hosted.name
-        effects: list[Effect] = []
-        parts = [waiter for waiter in hosted.waiting if type(waiter) is Part]
-        if parts:
-            hosted.waiting = deque(waiter for waiter in hosted.waiting if type(waiter) is not Part)
-        for part in parts:
-            if not part.done:
-                effects += part.complete(ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND, now)
-        return effects
+        return hosted.fail_those(Part, ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND, now)
 
     def append_internal(
         self,
