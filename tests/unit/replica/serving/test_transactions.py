@@ -8,11 +8,12 @@ import pytest
 from tests.rows import each
 from tests.unit.replica.conftest import AT, CALLER, START, World
 
-from strandline.base.effects import Answered, Effect, Failed, Failure, ToBroker
+from strandline.base.effects import Answered, Effect, Failed, Failure, Reply, ToBroker
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import TRANSACTION_TOPIC, NodeId, TopicPartition, Uuid
 from strandline.metadata import records as r
 from strandline.metadata.configs.config_key import ConfigValue
+from strandline.replica.serving.transactions.describing import describe_producers
 from strandline.wire.batch import build
 from strandline.wire.messages.records.fetch import FetchPartition, FetchRequest, FetchTopic
 from strandline.wire.messages.records.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
@@ -23,6 +24,7 @@ from strandline.wire.messages.transactions.add_partitions_to_txn import (
     AddPartitionsToTxnResult,
     AddPartitionsToTxnTopicResult,
 )
+from strandline.wire.messages.transactions.describe_producers import DescribeProducersRequest, TopicRequest
 from strandline.wire.messages.transactions.write_txn_markers import (
     WritableTxnMarker,
     WritableTxnMarkerTopic,
@@ -381,3 +383,16 @@ def test_a_consumer_that_waits_gets_a_transaction_when_its_marker_is_committed(w
     world.run(1_000)
     assert answer().last_stable_offset == 2
     assert answer().records
+
+
+def test_a_follower_describes_its_producers_too(world: TxnWorld) -> None:
+    """An operator may ask any broker (KIP-664)."""
+    begun(world)
+    request = DescribeProducersRequest(topics=(TopicRequest(name="t", partition_indexes=(0, 1)),))
+    for node in (1, 2):
+        (reply,) = describe_producers(world.nodes[NodeId(node)].host, world.to(0), request, world.now)
+        assert isinstance(reply, Reply)
+        known, unknown = reply.message.topics[0].partitions
+        (row,) = known.active_producers
+        assert (row.producer_id, row.producer_epoch, row.current_txn_start_offset) == (7, 0, 0)
+        assert unknown.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
