@@ -4,7 +4,7 @@ controller."""
 from collections.abc import Mapping
 
 from strandline.base.effects import Answered, Effect, Failed, Failure, Report, Synced, SyncFailed
-from strandline.base.ids import BrokerEpoch, Uuid
+from strandline.base.ids import OFFSETS_TOPIC, BrokerEpoch, TopicPartition, Uuid
 from strandline.base.ports import DiskError
 from strandline.base.time import Instant
 from strandline.broker.coordinators.internal_topics import InternalTopics
@@ -38,6 +38,7 @@ class Broker:
         )
         internal_topics = InternalTopics(self.replicas)
         self.groups = Groups(parts.group_config, internal_topics, parts.rng)
+        self.replicas.markers.ended = self.transaction_ended
         self.lifecycle = Lifecycle(parts.identity, parts.lifecycle_config)
         self.producer_ids = ProducerIds(config.node_id, lambda: self.lifecycle.epoch)
         self.transactions = Transactions(parts.txn_config, internal_topics, self.producer_ids)
@@ -82,6 +83,12 @@ class Broker:
     def follow_leadership(self, now: Instant) -> list[Effect]:
         """This broker may lead less of the coordinators' topics than before."""
         return self.groups.follow_leadership(now) + self.transactions.follow_leadership(now)
+
+    def transaction_ended(self, at: TopicPartition, producer_id: int, commits: bool, now: Instant) -> list[Effect]:
+        del now
+        if at.topic == OFFSETS_TOPIC:
+            self.groups.marker_written(at.partition, producer_id, commits)
+        return []
 
     def answered(self, event: Answered | Failed | Synced | SyncFailed, now: Instant) -> list[Effect]:
         if isinstance(event.token, ReplicaToken):
