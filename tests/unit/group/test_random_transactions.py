@@ -12,8 +12,10 @@ PRODUCERS = (7, 8)
 STEPS = st.lists(
     st.tuples(
         st.sampled_from(
-            ("plain", "pend", "pend", "pend", "commit", "commit", "abort", "written", "written", "failed", "load")
-            + ("delete",)
+            (
+                *("plain", "pend", "pend", "pend", "commit", "commit", "abort", "written", "written", "failed"),
+                *("load", "delete"),
+            )
         ),
         st.sampled_from(PRODUCERS),
         st.integers(0, 1),
