@@ -1,5 +1,6 @@
 """Transactions of librdkafka on real processes: committed records are read, aborted ones are not, zombies fenced."""
 
+import time
 import uuid
 from typing import Any
 
@@ -214,3 +215,37 @@ def test_a_client_of_the_newest_versions_names_no_partitions_and_gets_an_epoch_w
         assert produced(b"late", epoch, 1) == ErrorCode.INVALID_PRODUCER_EPOCH
         epoch = ended.producer_epoch
     assert read(shared_cluster, topic) == [(0, "a"), (0, "c")]
+
+
+def test_each_input_has_one_output_though_workers_stop_in_the_middle(shared_cluster: LocalCluster, topic: str) -> None:
+    """Consume, transform, produce: offsets and outputs count together, or neither does (KIP-447)."""
+    out = f"{topic}-out"
+    create(shared_cluster, out, 3)
+    plain = Producer(quiet(shared_cluster.bootstrap))
+    for number in range(60):
+        plain.produce(topic, str(number).encode(), partition=number % 3)
+    assert plain.flush(20) == 0
+    done = 0
+    for life in range(6):
+        settings = {"group_id": topic, "enable_auto_commit": False, "auto_offset_reset": "earliest"}
+        consumer = Consumer(quiet(shared_cluster.bootstrap, isolation_level="read_committed", **settings))
+        consumer.subscribe([topic])
+        producer = producer_of(shared_cluster, topic)
+        deadline = time.monotonic() + 40
+        while done < 60 and time.monotonic() < deadline:
+            messages = [m for m in consumer.consume(7, 1.0) if m.error() is None]
+            if not messages:
+                continue
+            producer.begin_transaction()
+            for message in messages:
+                producer.produce(out, message.value(), partition=message.partition())
+            offsets = consumer.position(consumer.assignment())
+            producer.send_offsets_to_transaction(offsets, consumer.consumer_group_metadata(), 20)
+            if life < 5 and done >= 10 * life:
+                break  # it dies here: outputs and offsets are written, and nobody has committed them
+            producer.commit_transaction(20)
+            done += len(messages)
+        consumer.close()
+        del producer
+    assert done == 60
+    assert sorted(int(value) for _, value in read(shared_cluster, out)) == list(range(60))

@@ -132,8 +132,8 @@ REPLICATION = table(
     Planted(
         name="acknowledged-when-the-isr-became-too-small",
         module=PRODUCING,
-        old="part.complete(ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND, now)",
-        new="part.complete(ErrorCode.NONE, now)",
+        old="fail_those(Part, ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND, now)",
+        new="fail_those(Part, ErrorCode.NONE, now)",
         trap="chapter on replication: NOT_ENOUGH_REPLICAS_AFTER_APPEND",
         harm="records are acknowledged that fewer than min.insync.replicas have, and a change of leader takes back",
         seeds=(2, 2),
@@ -318,7 +318,7 @@ REPLICATION = table(
     Planted(
         name="consumers-read-uncommitted",
         module=READING,
-        old="upto = log.log_end_offset if is_follower else parked.end_in(role)",
+        old="upto = log.log_end_offset if is_follower else stable_end if committed else high_watermark",
         new="upto = log.log_end_offset",
         trap="KIP-966 ConsistentRead",
         harm="consumers see records that a change of leader takes back",

@@ -4,7 +4,7 @@ controller."""
 from collections.abc import Mapping
 
 from strandline.base.effects import Answered, Effect, Failed, Failure, Report, Synced, SyncFailed
-from strandline.base.ids import OFFSETS_TOPIC, BrokerEpoch, TopicPartition, Uuid
+from strandline.base.ids import BrokerEpoch, Uuid
 from strandline.base.ports import DiskError
 from strandline.base.time import Instant
 from strandline.broker.coordinators.internal_topics import InternalTopics
@@ -38,7 +38,7 @@ class Broker:
         )
         internal_topics = InternalTopics(self.replicas)
         self.groups = Groups(parts.group_config, internal_topics, parts.rng)
-        self.replicas.markers.ended = self.transaction_ended
+        self.replicas.markers.ended = self.groups.transaction_ended
         self.lifecycle = Lifecycle(parts.identity, parts.lifecycle_config)
         self.producer_ids = ProducerIds(config.node_id, lambda: self.lifecycle.epoch)
         self.transactions = Transactions(parts.txn_config, internal_topics, self.producer_ids)
@@ -46,6 +46,7 @@ class Broker:
         self.strays_deleted = False
 
     def load(self, now: Instant) -> list[Effect]:
+        assert self.lifecycle.epoch == -1, "who registers knows what it has lost"
         self.replicas.host.whole.begin(self.place, self.vouched)
         effects = self.replicas.load(now, self.clean_start, self.left)
         self.lifecycle.replicas_lost(self.replicas.host.withdrawals.take_news(), now)
@@ -83,12 +84,6 @@ class Broker:
     def follow_leadership(self, now: Instant) -> list[Effect]:
         """This broker may lead less of the coordinators' topics than before."""
         return self.groups.follow_leadership(now) + self.transactions.follow_leadership(now)
-
-    def transaction_ended(self, at: TopicPartition, producer_id: int, commits: bool, now: Instant) -> list[Effect]:
-        del now
-        if at.topic == OFFSETS_TOPIC:
-            self.groups.marker_written(at.partition, producer_id, commits)
-        return []
 
     def answered(self, event: Answered | Failed | Synced | SyncFailed, now: Instant) -> list[Effect]:
         if isinstance(event.token, ReplicaToken):
@@ -152,6 +147,7 @@ class Broker:
 
     def write_markers(self, left: Mapping[str, tuple[Left, ...]]) -> tuple[Uuid, DiskError] | None:
         live = tuple((log_dir.path, log_dir.directory_id) for log_dir in self.directories.live)
+        assert left.keys() >= {path for path, _ in live}, "what is left in each of them is known"
         who, dead = self.lifecycle.identity, len(self.directories.offline)
         place = Place(who.cluster_id, who.node_id, live, dead)
         return write_clean_shutdown(self.disk, place, self.lifecycle.last_epoch, left, self.replicas.left_offline())
@@ -161,3 +157,7 @@ class Broker:
         self.groups.check()
         self.transactions.check()
         assert self.lifecycle.metadata_end <= self.replicas.host.cluster.metadata_end
+        assert self.replicas.broker_epoch in (-1, self.lifecycle.last_epoch)
+        self.lifecycle.check()
+        self.producer_ids.check()
+        self.suspects.check()

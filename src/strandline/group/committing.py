@@ -13,7 +13,7 @@ from strandline.base.time import Instant
 from strandline.group import answers
 from strandline.group.answers import coordinator_error
 from strandline.group.classic import GroupConfig, State
-from strandline.group.offsets import CommittedOffset, offset_record, written_at
+from strandline.group.offsets import CommittedOffset, offset_record, recorded
 from strandline.group.shard import Shard
 from strandline.group.shards import GroupShards
 from strandline.group.topics import Topics
@@ -51,7 +51,7 @@ class Committing:
             if error is ErrorCode.NONE:
                 offsets = shard.offsets.setdefault(request.group_id, {})
                 for at, (topic, index, committed) in enumerate(accepted):
-                    offsets[topic, index] = written_at(committed, base_offset + at)
+                    offsets[topic, index] = recorded(committed, base_offset + at)
             answer = answers.committed(request, coordinator_error(error), self.config, known)
             return [Reply(received.to, answer)]
 

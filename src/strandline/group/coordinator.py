@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 from strandline.base.effects import Effect, Received, Reply
 from strandline.base.errors import ErrorCode
+from strandline.base.ids import OFFSETS_TOPIC, TopicPartition
 from strandline.base.ports import Rng
 from strandline.base.time import NEVER, Instant
 from strandline.coordination.internal_log import InternalLog
@@ -66,10 +67,6 @@ class Groups:
     def answer(self, received: Received, now: Instant) -> list[Effect]:
         return self.routes[type(received.message)](received, now)
 
-    def marker_written(self, partition: int, producer_id: int, commits: bool) -> None:
-        """See `Transactional`."""
-        self.transactional.marker_written(partition, producer_id, commits)
-
     # --- which groups are ours
 
     def apply(self, image: Image, delta: Delta, now: Instant) -> list[Effect]:
@@ -92,6 +89,14 @@ class Groups:
         if self.shards.loaded:
             self.retention.begin(now)
         return effects
+
+    def transaction_ended(self, at: TopicPartition, producer_id: int, commits: bool, now: Instant) -> list[Effect]:
+        """A marker is committed. What is not loaded is read with its markers when it is."""
+        del now
+        shard = self.shards.loaded.get(at.partition) if at.topic == OFFSETS_TOPIC else None
+        if shard is not None:
+            shard.transaction_ended(producer_id, commits=commits)
+        return []
 
     # --- administration
 

@@ -21,14 +21,14 @@ from strandline.wire.messages.groups.group_records import (
 class CommittedOffset(Value, frozen=True):
     """`offset` is the next one to consume; `metadata` is the client's own text. `topic_id` is that of the topic when it
     was committed: one that is created anew under the name has another. Zero: an older record, which did not say.
-    `log_offset` is that of its record in `__consumer_offsets`; −1 while it is not written."""
+    `record_offset` is that of its record in `__consumer_offsets`; −1 while it is not written."""
 
     offset: int
     leader_epoch: int
     metadata: str
     committed_at: Instant
     topic_id: Uuid = ZERO_UUID
-    log_offset: int = -1
+    record_offset: int = -1
 
 
 Offsets = dict[tuple[str, int], CommittedOffset]  # by (topic, partition)
@@ -48,9 +48,9 @@ def offset_record(group_id: str, topic: str, partition: int, committed: Committe
     )
 
 
-def written_at(committed: CommittedOffset, log_offset: int) -> CommittedOffset:
-    assert log_offset >= 0
-    return replace(committed, log_offset=log_offset)
+def recorded(committed: CommittedOffset, record_offset: int) -> CommittedOffset:
+    assert record_offset >= 0
+    return replace(committed, record_offset=record_offset)
 
 
 def batch_of(

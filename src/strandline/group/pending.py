@@ -25,7 +25,7 @@ class Pending:
 
     def add(self, producer_id: int, key: Key, committed: CommittedOffset) -> None:
         """In the log's order: the last one of a producer counts."""
-        assert producer_id >= 0 and committed.log_offset >= 0
+        assert producer_id >= 0 and committed.record_offset >= 0
         self.by_producer.setdefault(producer_id, {})[key] = committed
         if key not in self.holders:
             self.holders[key] = set()
@@ -39,11 +39,11 @@ class Pending:
             self.release(producer_id, key)
         return found
 
-    def forget(self, key: Key, log_offset: int) -> None:
-        """There is a tombstone at `log_offset`."""
+    def forget(self, key: Key, record_offset: int) -> None:
+        """There is a tombstone at `record_offset`."""
         for producer_id in list(self.holders.get(key, ())):
             offsets = self.by_producer[producer_id]
-            if offsets[key].log_offset < log_offset:
+            if offsets[key].record_offset < record_offset:
                 del offsets[key]
                 if not offsets:
                     del self.by_producer[producer_id]

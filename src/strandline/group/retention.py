@@ -69,7 +69,7 @@ class Retention:
         found at a later look."""
         tombstones: Records = []
         for group_id, offsets in shard.offsets.items():
-            gone = [at for at in self.topics.outdated(offsets) if not shard.is_committing((group_id, *at))]
+            gone = [at for at in self.topics.outdated(offsets) if not shard.is_changing((group_id, *at))]
             tombstones += self.tombstones(shard, group_id, gone, with_group=False)
         effects: list[Effect] = []
         for begin in range(0, len(tombstones), TOMBSTONES_MAX):

@@ -47,7 +47,7 @@ class Shard:
         for row in rows:
             record = row.record
             if row.marker is not None:
-                self.end(row.producer_id, row.marker.commits)
+                self.transaction_ended(row.producer_id, commits=row.marker.commits)
             if record is None:
                 continue
             try:
@@ -60,7 +60,12 @@ class Shard:
                 self.apply(key, value, record.offset, now, row.producer_id)
 
     def apply(
-        self, key: GroupKey, value: GroupValue | None, log_offset: int, now: Instant, producer_id: int = NO_PRODUCER_ID
+        self,
+        key: GroupKey,
+        value: GroupValue | None,
+        record_offset: int,
+        now: Instant,
+        producer_id: int = NO_PRODUCER_ID,
     ) -> None:
         """Replay one record. `producer_id`: in whose transaction it is."""
         is_alone = producer_id == NO_PRODUCER_ID
@@ -72,14 +77,14 @@ class Shard:
                     value.metadata,
                     Instant(value.commit_timestamp),
                     Uuid(value.topic_id),
-                    log_offset,
+                    record_offset,
                 )
                 if is_alone:
                     self.offsets.setdefault(key.group, {})[(key.topic, key.partition)] = committed
                 else:
                     self.pending.add(producer_id, (key.group, key.topic, key.partition), committed)
             case OffsetCommitKey(), None if is_alone:
-                self.pending.forget((key.group, key.topic, key.partition), log_offset)
+                self.pending.forget((key.group, key.topic, key.partition), record_offset)
                 offsets = self.offsets.get(key.group, {})
                 offsets.pop((key.topic, key.partition), None)
                 if not offsets:
@@ -91,13 +96,13 @@ class Shard:
             case _:
                 self.unreadable += 1  # or it is in a transaction, where only offsets are committed
 
-    def end(self, producer_id: int, commits: bool) -> None:
-        """A transaction's marker is committed."""
+    def transaction_ended(self, producer_id: int, *, commits: bool) -> None:
+        """Its marker is committed."""
         for (group_id, topic, partition), committed in self.pending.end(producer_id).items():
             if commits:
                 offsets = self.offsets.setdefault(group_id, {})
                 there = offsets.get((topic, partition))
-                if there is None or there.log_offset < committed.log_offset:
+                if there is None or there.record_offset < committed.record_offset:
                     offsets[topic, partition] = committed
 
     def knows(self, group_id: str) -> bool:
@@ -107,7 +112,7 @@ class Shard:
         """Groups that only ever committed offsets, or are about to."""
         return [one for one in dict.fromkeys([*self.offsets, *self.pending.groups]) if one not in self.groups]
 
-    def is_committing(self, key: Key) -> bool:
+    def is_changing(self, key: Key) -> bool:
         """Would a tombstone take away more than what it is about?"""
         return self.committing[key] > 0 or self.pending.is_unstable(key)
 

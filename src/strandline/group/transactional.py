@@ -17,7 +17,7 @@ from strandline.group import answers
 from strandline.group.answers import coordinator_error
 from strandline.group.classic import GroupConfig
 from strandline.group.committing import acceptable
-from strandline.group.offsets import batch_of, offset_record, written_at
+from strandline.group.offsets import batch_of, offset_record, recorded
 from strandline.group.shard import Shard
 from strandline.group.shards import GroupShards
 from strandline.group.topics import Topics
@@ -25,7 +25,18 @@ from strandline.wire.messages.transactions.txn_offset_commit import TxnOffsetCom
 
 LOADING_KNOWN = 2  # the version from which clients bear COORDINATOR_LOAD_IN_PROGRESS (KAFKA-7296)
 ABORTABLE_SINCE = 4
+LOADING = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
 ADDS_SINCE = 5  # from this version on the client leaves it to brokers to add the partition to its transaction
+
+# What the transaction's coordinator cannot say yet. The producer asks again, and looks for no other group coordinator.
+NOT_YET = (
+    ErrorCode.CONCURRENT_TRANSACTIONS,
+    ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+    ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.NETWORK_EXCEPTION,
+    ErrorCode.NOT_COORDINATOR,
+    ErrorCode.OPERATION_NOT_ATTEMPTED,
+)
 
 
 class Transactional:
@@ -41,7 +52,8 @@ class Transactional:
         why = shard if isinstance(shard, ErrorCode) else why_not_commit(shard, request)
 
         def answer(error: ErrorCode) -> list[Effect]:
-            return [Reply(received.to, answers.pended(request, for_client(error, version), self.config, known))]
+            told = ErrorCode.COORDINATOR_NOT_AVAILABLE if error is LOADING and version < LOADING_KNOWN else error
+            return [Reply(received.to, answers.pended(request, told, self.config, known))]
 
         if why is not None or isinstance(shard, ErrorCode):
             return answer(why or ErrorCode.NONE)
@@ -58,8 +70,8 @@ class Transactional:
             pending.under_way -= Counter(keys)
             if base_offset >= 0:  # also if it is not committed yet: a marker that is committed later has it committed
                 for at, (key, (_, _, committed)) in enumerate(zip(keys, accepted, strict=True)):
-                    pending.add(request.producer_id, key, written_at(committed, base_offset + at))
-            return answer(error)
+                    pending.add(request.producer_id, key, recorded(committed, base_offset + at))
+            return answer(for_producer(error, version))
 
         records = [offset_record(request.group_id, *entry) for entry in accepted]
         return self.shards.log.append_internal(
@@ -71,13 +83,6 @@ class Transactional:
             transaction=request.transactional_id,
             adds=version >= ADDS_SINCE,
         )
-
-    def marker_written(self, partition: int, producer_id: int, commits: bool) -> None:
-        """The marker that ends this producer's transaction in a partition of `__consumer_offsets` is committed. What is
-        not loaded is read with its markers when it is."""
-        shard = self.shards.loaded.get(partition)
-        if shard is not None:
-            shard.end(producer_id, commits)
 
 
 def why_not_commit(shard: Shard, request: TxnOffsetCommitRequest) -> ErrorCode | None:
@@ -94,16 +99,12 @@ def why_not_commit(shard: Shard, request: TxnOffsetCommitRequest) -> ErrorCode |
     return group.why_not(request.member_id, request.group_instance_id, request.generation_id)
 
 
-def for_client(error: ErrorCode, version: int) -> ErrorCode:
+def for_producer(error: ErrorCode, version: int) -> ErrorCode:
     """What a failed write, or its refusal by the transaction's coordinator, means to a producer of this version."""
-    found = coordinator_error(error)
-    match found:
-        case ErrorCode.NETWORK_EXCEPTION | ErrorCode.CONCURRENT_TRANSACTIONS | ErrorCode.OPERATION_NOT_ATTEMPTED:
-            found = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS  # it asks again, and looks for no other coordinator
-        case ErrorCode.PRODUCER_FENCED:
-            found = ErrorCode.INVALID_PRODUCER_EPOCH
-        case ErrorCode.TRANSACTION_ABORTABLE if version < ABORTABLE_SINCE:
-            found = ErrorCode.INVALID_TXN_STATE
-    if found is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS and version < LOADING_KNOWN:
-        return ErrorCode.COORDINATOR_NOT_AVAILABLE
-    return found
+    if error in NOT_YET:
+        return LOADING
+    if error is ErrorCode.PRODUCER_FENCED:
+        return ErrorCode.INVALID_PRODUCER_EPOCH
+    if error is ErrorCode.TRANSACTION_ABORTABLE and version < ABORTABLE_SINCE:
+        return ErrorCode.INVALID_TXN_STATE
+    return coordinator_error(error)

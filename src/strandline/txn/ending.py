@@ -126,8 +126,7 @@ def is_before_end(current: Transaction, named: tuple[int, int]) -> bool:
     producer_id, epoch = current.goes_on
     if epoch > 0:
         return named == (producer_id, epoch - 1)
-    exhausted = current.producer_id if current.state in DECIDED else current.previous_producer_id
-    return named == (exhausted, EPOCH_LAST)
+    return named == (current.previous_producer_id, EPOCH_LAST)
 
 
 def judge_old(current: Transaction, request: EndTxnRequest) -> ErrorCode | Transaction | None:

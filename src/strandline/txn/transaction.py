@@ -25,9 +25,9 @@ BUMPS_EPOCHS = 2  # the transaction.version from which each end of a transaction
 
 
 class Transaction(Value, frozen=True):
-    """`last_epoch`: the one before, by which a producer may ask for its present one again; NO_EPOCH if that was another
-    producer's. No record has it. `next_producer_id` and `next_epoch`: of the client that may decide a kept prepared
-    transaction, or by which a producer goes on whose id is exhausted."""
+    """`last_epoch`: before the last InitProducerId, of the producer that asked for it, which may ask again; NO_EPOCH if
+    another had it. No record has it. `next_producer_id` and `next_epoch`: of the client that may decide a kept
+    transaction, or by which a producer goes on whose id is exhausted; then `previous_producer_id` is that id."""
 
     transactional_id: str
     producer_id: int
@@ -54,7 +54,7 @@ class Transaction(Value, frozen=True):
 
     @property
     def is_kept(self) -> bool:
-        """A prepared transaction that another client has taken over."""
+        """A transaction that another client has taken over, to decide it."""
         return self.state is State.ONGOING and self.next_epoch != NO_EPOCH
 
     @property
@@ -107,8 +107,8 @@ class Transaction(Value, frozen=True):
         )
 
     def kept(self, now: Instant, fresh_id: int | None) -> Self:
-        """The prepared transaction stays, and only the client with the next epoch may decide it (KIP-939)."""
-        assert self.state is State.ONGOING and self.is_two_phase
+        """The open transaction stays, and only the client with the next epoch may decide it (KIP-939)."""
+        assert self.state is State.ONGOING
         producer_id, epoch = self.client
         if fresh_id is not None:
             return self.to(State.ONGOING, now, next_producer_id=fresh_id, next_epoch=0)
@@ -130,20 +130,17 @@ class Transaction(Value, frozen=True):
         bumps = version >= BUMPS_EPOCHS or is_fenced or self.is_kept
         producer_id, newest = self.client
         is_same_id = producer_id == self.producer_id
-        next_id, next_epoch = NO_PRODUCER_ID, NO_EPOCH
+        epoch = min((newest if is_same_id else self.epoch) + 1, EPOCH_LAST + 1) if bumps else self.epoch
+        previous_id, next_id, next_epoch = self.previous_producer_id, NO_PRODUCER_ID, NO_EPOCH
         if bumps and fresh_id is not None:
-            next_id = fresh_id
+            previous_id, next_id = producer_id, fresh_id
         elif not is_same_id:  # a kept transaction was its producer id's last
             next_id, next_epoch = producer_id, newest + 1
-        epoch = min((newest if is_same_id else self.epoch) + 1, EPOCH_LAST + 1) if bumps else self.epoch
-        # Who did not ask may find out what it is from now on, as nobody else was given that (KIP-890), but a producer
-        # that does not know of transaction.version 2 has lost.
-        last = newest if version >= BUMPS_EPOCHS or not is_fenced else NO_EPOCH
         return self.to(
             state,
             now,
             epoch=epoch,
-            last_epoch=last if bumps else self.last_epoch,
+            previous_producer_id=previous_id,
             next_producer_id=next_id,
             next_epoch=next_epoch,
             partitions=self.partitions if self.state is State.ONGOING else (),
@@ -159,7 +156,6 @@ class Transaction(Value, frozen=True):
             done,
             now,
             producer_id=producer_id,
-            previous_producer_id=self.previous_producer_id if producer_id == self.producer_id else self.producer_id,
             next_producer_id=NO_PRODUCER_ID,
             next_epoch=NO_EPOCH,
             epoch=epoch,

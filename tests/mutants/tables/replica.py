@@ -484,7 +484,7 @@ REPLICA = table(
     Mutant(
         "a leader hands out what it has not committed",
         "replica/serving/reading.py",
-        "            upto = log.log_end_offset if is_follower else parked.end_in(role)\n",
+        "            upto = log.log_end_offset if is_follower else stable_end if committed else high_watermark\n",
         "            upto = log.log_end_offset\n",
         Breaks.DURABILITY,
         ("unit/replica/serving/test_requests.py::test_a_consumer_sees_only_what_is_committed",),

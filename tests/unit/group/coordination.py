@@ -7,7 +7,7 @@ from typing import Any
 
 from strandline.base.effects import Caller, Effect, Received, Reply, ReplyTo
 from strandline.base.errors import ErrorCode
-from strandline.base.ids import OFFSETS_TOPIC, LeaderEpoch, Uuid
+from strandline.base.ids import OFFSETS_TOPIC, LeaderEpoch, TopicPartition, Uuid
 from strandline.base.time import Instant
 from strandline.coordination.internal_log import Done, Replayed
 from strandline.group.classic import Group, GroupConfig
@@ -73,7 +73,8 @@ class HeldLog:
         self.under_way.append((bytes(batch), done))
         return []
 
-    def append(self, batch: bytes) -> int:
+    def written(self, batch: bytes) -> int:
+        """Where it lies."""
         base = self.end
         self.batches.append(struct.pack(">q", base) + batch[8:])
         self.end = read_header(self.batches[-1]).next_offset
@@ -168,18 +169,19 @@ class Coordination:
         count = 0
         while self.log.under_way:
             batch, done = self.log.under_way.pop(0)
-            self.take(done(ErrorCode.NONE, self.log.append(batch), Instant(self.now)))
+            self.take(done(ErrorCode.NONE, self.log.written(batch), Instant(self.now)))
             count += 1
         return count
 
     def end_transaction(self, producer_id: int = 7, *, commits: bool = True) -> None:
         """Let writes be committed, and then the marker."""
         self.commit()
-        self.log.append(
+        self.log.written(
             build_end_txn(EndTxnMarker(commits, 0), timestamp=self.now, producer_id=producer_id, producer_epoch=0)
         )
-        self.groups.marker_written(0, producer_id, commits)
-        self.groups.check()
+        self.take(
+            self.groups.transaction_ended(TopicPartition(OFFSETS_TOPIC, 0), producer_id, commits, Instant(self.now))
+        )
 
     def fail(self, error: ErrorCode) -> None:
         _, done = self.log.under_way.pop(0)

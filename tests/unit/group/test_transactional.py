@@ -135,7 +135,7 @@ def test_a_commit_that_is_not_acknowledged_in_time_counts_if_its_transaction_is_
     c = Coordination()
     number = c.send(pending_request(5))
     batch, done = c.log.under_way.pop()
-    c.take(done(E.REQUEST_TIMED_OUT, c.log.append(batch), Instant(c.now)))
+    c.take(done(E.REQUEST_TIMED_OUT, c.log.written(batch), Instant(c.now)))
     assert error_of(c.answers[number]) is E.COORDINATOR_NOT_AVAILABLE
     assert fetched(c)[0] == UNSTABLE
     c.end_transaction()
@@ -305,6 +305,7 @@ def test_old_producers_are_not_told_that_a_coordinator_loads(version: int, told:
         (E.NETWORK_EXCEPTION, 5, E.COORDINATOR_LOAD_IN_PROGRESS),
         (E.NETWORK_EXCEPTION, 1, E.COORDINATOR_NOT_AVAILABLE),
         (E.CONCURRENT_TRANSACTIONS, 5, E.COORDINATOR_LOAD_IN_PROGRESS),
+        (E.NOT_COORDINATOR, 5, E.COORDINATOR_LOAD_IN_PROGRESS),  # of the transaction
         (E.PRODUCER_FENCED, 5, E.INVALID_PRODUCER_EPOCH),
         (E.INVALID_PRODUCER_EPOCH, 5, E.INVALID_PRODUCER_EPOCH),
         (E.INVALID_PRODUCER_ID_MAPPING, 5, E.INVALID_PRODUCER_ID_MAPPING),
@@ -395,7 +396,7 @@ def test_in_a_transaction_only_offsets_are_committed() -> None:
     key, _ = offset_record("g", "t", 0, CommittedOffset(3, -1, "", Instant(0)))
     group_key, group = group_record(c.group)
     strange = batch_of([(key, None), (group_key, None), (group_key, group)], Instant(0), (7, 0))
-    c.log.append(bytes(strange))
+    c.log.written(bytes(strange))
     c.end_transaction()
     shard = c.reload()
     assert (shard.offsets["g"]["t", 0].offset, list(shard.groups), shard.unreadable) == (3, ["g"], 3)

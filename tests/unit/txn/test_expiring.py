@@ -8,7 +8,8 @@ from strandline.base.time import Instant
 from strandline.txn.states import State
 from strandline.txn.transaction import EPOCH_LAST, Transaction
 
-DAY_MS = 24 * 3_600_000
+HOUR_MS = 3_600_000
+QUICK = {"id_expiration_ms": 7 * HOUR_MS, "remove_interval_ms": HOUR_MS}
 
 
 @each("feature", [0, 1, 2])
@@ -110,15 +111,15 @@ def test_without_a_producer_id_an_exhausted_producer_is_aborted_later() -> None:
 
 @each("how", ["empty", "committed", "aborted"])
 def test_an_id_is_forgotten_when_nobody_used_it_for_long(how: str) -> None:
-    w = World()
+    w = World(**QUICK)
     if how == "empty":
         w.start()
     else:
         w.end(w.begun(T0), commits=how == "committed")
         w.settle()
-    w.wait(7 * DAY_MS - 3_600_000)
+    w.wait(6 * HOUR_MS)
     assert not w.log.under_way
-    w.wait(2 * 3_600_000)
+    w.wait(2 * HOUR_MS)
     assert ID in w.transactions.shards.loaded[0].entries, "its tombstone is not committed"
     w.commit()
     assert ID not in w.transactions.shards.loaded[0].entries
@@ -129,17 +130,17 @@ def test_an_id_is_forgotten_when_nobody_used_it_for_long(how: str) -> None:
 
 @each("state", [State.ONGOING, State.PREPARE_COMMIT, State.PREPARE_ABORT])
 def test_an_id_with_a_transaction_under_way_is_not_forgotten(state: State) -> None:
-    w = World(two_phase_commit_enable=True)
+    w = World(two_phase_commit_enable=True, **QUICK)
     w.put(Transaction(ID, 7, 3, (1 << 31) - 1, state, Instant(w.now), partitions=(T0,), started_at=w.now, version=2))
-    w.wait(9 * DAY_MS)
+    w.wait(9 * HOUR_MS)
     assert w.current().state is state
     assert not w.log.under_way
 
 
 def test_a_producer_that_begins_while_its_id_is_being_forgotten_waits_and_begins_anew() -> None:
-    w = World()
+    w = World(**QUICK)
     w.start()
-    w.wait(7 * DAY_MS + 3_600_000)
+    w.wait(8 * HOUR_MS)
     number = w.send(init_request())
     assert number not in w.answers
     w.commit()
@@ -147,8 +148,8 @@ def test_a_producer_that_begins_while_its_id_is_being_forgotten_waits_and_begins
 
 
 def test_a_tombstone_that_is_not_written_leaves_the_id() -> None:
-    w = World()
+    w = World(**QUICK)
     w.start()
-    w.wait(7 * DAY_MS + 3_600_000)
+    w.wait(8 * HOUR_MS)
     w.fail(E.NOT_ENOUGH_REPLICAS)
     assert w.start() == (100, 1)

@@ -58,7 +58,6 @@ def test_a_first_record_that_is_not_written_leaves_nothing() -> None:
         ({"transaction_timeout_ms": 0}, E.INVALID_TRANSACTION_TIMEOUT),
         ({"transaction_timeout_ms": 900_001}, E.INVALID_TRANSACTION_TIMEOUT),
         ({"enable2_pc": True}, E.TRANSACTIONAL_ID_AUTHORIZATION_FAILED),
-        ({"keep_prepared_txn": True}, E.INVALID_REQUEST),
     ],
 )
 def test_requests_that_make_no_sense_are_refused(changes: dict[str, object], error: E) -> None:

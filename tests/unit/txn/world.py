@@ -218,23 +218,28 @@ class World:
         _, done = self.log.under_way.pop(0)
         self.take(done(error, -1, Instant(self.now)))
 
-    def write_markers(self, error: ErrorCode = ErrorCode.NONE, *, of: TopicPartition | None = None) -> None:
-        """The broker that was asked first writes its markers, and says so. `of`: `error` is of this one only."""
-        sent = self.sent.pop(0)
+    def write_markers(
+        self, error: ErrorCode = ErrorCode.NONE, *, of: TopicPartition | None = None, at: int = 0, is_lost: bool = False
+    ) -> None:
+        """A broker that was asked writes its markers, and says so, unless its answer `is_lost`. `of`: `error` is of
+        this partition only."""
+        sent = self.sent[at] if is_lost else self.sent.pop(at)
         results = []
         for marker in sent.message.markers:
             topics = []
             for topic in marker.topics:
                 rows = []
                 for index in topic.partition_indexes:
-                    at = TopicPartition(topic.name, index)
-                    code = error if of in (None, at) else ErrorCode.NONE
+                    where = TopicPartition(topic.name, index)
+                    code = error if of in (None, where) else ErrorCode.NONE
                     rows.append(WritableTxnMarkerPartitionResult(partition_index=index, error_code=code))
                     if code is ErrorCode.NONE:
                         what = marker.producer_id, marker.producer_epoch, marker.transaction_result
-                        self.written.append((at, *what, marker.coordinator_epoch))
+                        self.written.append((where, *what, marker.coordinator_epoch))
                 topics.append(WritableTxnMarkerTopicResult(name=topic.name, partitions=tuple(rows)))
             results.append(WritableTxnMarkerResult(producer_id=marker.producer_id, topics=tuple(topics)))
+        if is_lost:
+            return
         answered = Answered(sent.token, WriteTxnMarkersResponse(markers=tuple(results)))
         self.take(self.transactions.step(answered, Instant(self.now)))
 

@@ -50,6 +50,7 @@ class OffsetIndex:
         content = self.disk.read_file(self.path)
         if content is None or len(content) % OFFSET_ENTRY.size:
             return False
+        assert not self.offsets, "loaded once"
         last = (-1, -1)
         for entry in OFFSET_ENTRY.iter_unpack(content):
             if entry[0] <= last[0] or entry[1] <= last[1] or entry[1] >= segment_size:
@@ -61,6 +62,8 @@ class OffsetIndex:
         return True
 
     def append(self, last_offset: int, position: int) -> None:
+        assert not self.offsets or self.offsets[-1] < last_offset - self.base_offset, "offsets grow"
+        assert not self.positions or self.positions[-1] < position, "positions grow"
         self.offsets.append(last_offset - self.base_offset)
         self.positions.append(position)
         if len(self.offsets) - self.written >= WRITE_BEHIND:
@@ -119,6 +122,7 @@ class TimeIndex:
         content = self.disk.read_file(self.path)
         if content is None or len(content) % TIME_ENTRY.size:
             return False
+        assert not self.offsets, "loaded once"
         last = (-1, -1)
         for entry in TIME_ENTRY.iter_unpack(content):
             if entry[0] <= last[0] or entry[1] <= last[1]:
@@ -136,6 +140,7 @@ class TimeIndex:
 
     def append(self, timestamp: int, offset: int) -> None:
         """Only a timestamp larger than all before it adds an entry."""
+        assert offset >= self.base_offset
         if self.timestamps and timestamp <= self.timestamps[-1]:
             return
         self.timestamps.append(timestamp)

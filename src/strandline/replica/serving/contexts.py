@@ -10,7 +10,7 @@ from collections.abc import Callable
 from strandline.base.effects import Caller, Effect, ReplyTo
 from strandline.base.ids import NodeId
 from strandline.base.time import Instant
-from strandline.replica.hosting.hosted import Hosted, Role
+from strandline.replica.hosting.hosted import Hosted
 from strandline.wire.messages.records.fetch import FetchPartition, FetchRequest, FetchTopic
 
 NO_SESSION = 0
@@ -59,14 +59,13 @@ class Interest:
             self.known_high_watermark = asked.high_watermark
 
     def watch(self, hosted: Hosted) -> None:
-        assert not hosted.gone, hosted.name
         self.unwatch()
         self.hosted = hosted
-        hosted.watchers[self] = None
+        hosted.watch(self)
 
     def unwatch(self) -> None:
         if self.hosted is not None:
-            self.hosted.watchers.pop(self, None)
+            self.hosted.unwatch(self)
 
 
 class Context:
@@ -165,10 +164,6 @@ class ParkedFetch:
         self.size = 0  # what was there, and what has been appended since: the answer may have less
         self.is_answered_soon = False
         self.done = False
-
-    def end_in(self, role: Role) -> int:
-        """Up to where a consumer may read."""
-        return role.last_stable_offset if self.read_committed else role.high_watermark
 
     def expire(self, now: Instant) -> list[Effect]:
         assert not self.done

@@ -108,7 +108,7 @@ class Fetching:
             if before.log_end_offset != interest.offset and leader.advance(now):
                 self.high_watermark_moved(hosted, leader, effects, now)
             if hosted.deletions and hosted.role is leader:
-                effects += complete_deletions(hosted, leader, now)
+                effects += hosted.complete_deletions(leader, now)
         if self.out_of_sync.get(replica):
             self.expand(replica, now)
 
@@ -329,7 +329,7 @@ class Fetching:
             if parked is not None and not parked.done:
                 effects += self.answer(parked, now)
         if hosted.gone:
-            hosted.watchers.clear()
+            hosted.unwatch_all()
             for candidates in self.out_of_sync.values():
                 candidates.pop(hosted, None)  # a follower that is dead does not ask any more
         return effects
@@ -340,18 +340,6 @@ class Fetching:
             for context in self.parked_followers.get(node, ()):
                 if context.parked is not None:
                     self.answer_soon(context.parked, now)
-
-
-def complete_deletions(hosted: Hosted, leader: Leader, now: Instant) -> list[Effect]:
-    """DeleteRecords is done where all live replicas' logs start at its offset or later."""
-    assert hosted.role is leader, hosted.name
-    effects: list[Effect] = []
-    low = leader.low_watermark()
-    for waiter in [w for w in hosted.deletions if w.required <= low]:
-        hosted.deletions.remove(waiter)
-        if not waiter.done:
-            effects += waiter.complete(ErrorCode.NONE, now)
-    return effects
 
 
 def size_of(records: RecordsValue) -> int:

@@ -13,7 +13,6 @@ Rules:
     gets NOT_ENOUGH_REPLICAS_AFTER_APPEND at once. The broker's own appends wait on, as there is nothing better to do
 """
 
-from collections import deque
 from typing import Any
 
 from strandline.base.effects import Caller, Close, Effect, Reply, ReplyTo
@@ -240,10 +239,11 @@ class Producing:
         effects: list[Effect],
         now: Instant,
         *,
-        may_begin: bool = False,
+        was_held: bool = False,
     ) -> PartitionProduceResponse | Part:
         """The answer, or what waits for the high watermark; it is not in the queue yet."""
         acks = parked.acks
+        may_begin = was_held or (parked.request.transactional_id is not None and not self.verifying.is_enabled)
         appended = self.append(
             hosted, leader, data.records, acks, effects, now, where=called(topic, data), may_begin=may_begin
         )
@@ -259,7 +259,7 @@ class Producing:
         )
         if acks == ACKS_ALL and leader.high_watermark <= appended.last_offset:
             part = Part(parked, appended.last_offset + 1, row)
-            if not may_begin:
+            if not was_held:
                 parked.waits.append((hosted, part))
             return part
         return row
@@ -295,7 +295,7 @@ class Producing:
             if error is not NONE:
                 return part.complete(for_producer(error, parked.to.api_version), now)
             effects: list[Effect] = []
-            found = self.write(parked, topic, data, hosted, leader, effects, now, may_begin=True)
+            found = self.write(parked, topic, data, hosted, leader, effects, now, was_held=True)
             if isinstance(found, Part):
                 part.row, part.required = found.row, found.required
                 if leader.high_watermark < part.required:
@@ -362,14 +362,7 @@ class Producing:
     def fail_under_min_isr(self, hosted: Hosted, now: Instant) -> list[Effect]:
         """The high watermark stands until the ISR grows, which may take longer than a producer's patience."""
         assert type(hosted.role) is Leader and hosted.role.is_under_min_isr(), hosted.name
-        effects: list[Effect] = []
-        parts = [waiter for waiter in hosted.waiting if type(waiter) is Part]
-        if parts:
-            hosted.waiting = deque(waiter for waiter in hosted.waiting if type(waiter) is not Part)
-        for part in parts:
-            if not part.done:
-                effects += part.complete(ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND, now)
-        return effects
+        return hosted.fail_those(Part, ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND, now)
 
     def append_internal(
         self,

@@ -12,7 +12,7 @@ from strandline.base.effects import Answered, Effect, Failed, Failure, ToBroker
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import TRANSACTION_TOPIC, NodeId, TopicPartition, Uuid
 from strandline.metadata import records as r
-from strandline.replica.config import ReplicaConfig
+from strandline.metadata.configs.config_key import ConfigValue
 from strandline.wire.batch import build
 from strandline.wire.messages.records.fetch import FetchPartition, FetchRequest, FetchTopic
 from strandline.wire.messages.records.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
@@ -36,9 +36,9 @@ STATE_ID = Uuid(b"id of its states")
 class TxnWorld(World):
     """Broker 3 coordinates every transaction; it answers when a test says so."""
 
-    def __init__(self, **config: Any) -> None:
+    def __init__(self, static: dict[str, ConfigValue] | None = None) -> None:
         self.questions: list[ToBroker] = []
-        super().__init__(3, ReplicaConfig(**config))
+        super().__init__(3, static=static)
         self.commit(
             r.TopicRecord(name=TRANSACTION_TOPIC, topic_id=STATE_ID),
             r.PartitionRecord(partition_id=0, topic_id=STATE_ID, replicas=(4,), isr=(4,), leader=3),
@@ -261,9 +261,9 @@ def test_acks_1_is_answered_when_it_is_appended_and_acks_0_never(acks: int) -> N
 
 
 def test_verification_can_be_switched_off() -> None:
-    world = TxnWorld(verifies_transactions=False)
+    world = TxnWorld({"transaction.partition.verification.enable": False})
     world.write()
-    assert (world.questions, world.log.log_end_offset) == ([], 0)
+    assert (world.questions, world.log.log_end_offset) == ([], 1)
 
 
 def test_other_batches_ask_nobody(world: TxnWorld) -> None:

@@ -129,6 +129,7 @@ class Markers:
 
         def done(error: ErrorCode, base_offset: int, now: Instant) -> list[Effect]:
             del base_offset
+            leader.log.transactions.committed(leader.high_watermark)
             if error is not ErrorCode.NONE:
                 return told(error)
             return self.ended(hosted.name, asked.producer_id, marker.commits, now) + told(error)

@@ -35,7 +35,6 @@ from strandline.wire.messages.transactions.add_partitions_to_txn import (
 
 VERSION = 5
 TIMEOUT_MS = 10_000
-AGAIN_MS = 20
 WAITING_MAX = 100_000  # batches
 
 # The coordinator is another one, or does not know yet.
@@ -86,13 +85,18 @@ class Verifying:
 
     def must_ask(self, hosted: Hosted, leader: Leader, header: BatchHeader) -> bool:
         """May this batch not be appended at once?"""
-        if not header.is_transactional or not self.host.config.verifies_transactions:
+        if not header.is_transactional:
             return False
         if header.producer_epoch in self.questions.get((hosted, header.producer_id), ()):
             return True
         known = leader.log.producers.known.get(header.producer_id)
         is_open = leader.log.transactions.is_open(header.producer_id)
-        return not (is_open and known is not None and known.epoch == header.producer_epoch)
+        is_known = is_open and known is not None and known.epoch == header.producer_epoch
+        return not is_known and self.is_enabled
+
+    @property
+    def is_enabled(self) -> bool:
+        return bool(self.host.number("transaction.partition.verification.enable"))
 
     def ask(
         self,
@@ -115,11 +119,15 @@ class Verifying:
         if question is not None:
             question.then.append(then)
             return []
-        question = Question(hosted, leader, transactional_id, producer, adds, now + max(patience_ms, AGAIN_MS))
+        question = Question(hosted, leader, transactional_id, producer, adds, now + max(patience_ms, self.pause_ms))
         question.then.append(then)
         epochs[header.producer_epoch] = question
         self.idle[question] = None
         return self.go_on(now)
+
+    @property
+    def pause_ms(self) -> int:
+        return int(self.host.number("add.partitions.to.txn.retry.backoff.ms"))
 
     @property
     def is_full(self) -> bool:
@@ -143,7 +151,7 @@ class Verifying:
             else:
                 node = self.coordinator_of(question.transactional_id)
                 if node == NOBODY:
-                    self.wake.set(now + AGAIN_MS)
+                    self.wake.set(now + self.pause_ms)
                 elif node not in self.under_way:
                     by_node.setdefault(node, []).append(question)
         for node, questions in by_node.items():
@@ -197,7 +205,7 @@ class Verifying:
                 effects += self.answer(question, ErrorCode.REQUEST_TIMED_OUT, now)
             else:
                 self.idle[question] = None
-                self.wake.set(now + AGAIN_MS)
+                self.wake.set(now + self.pause_ms)
         fresh = [question for question in self.idle if question not in questions]
         return effects + (self.go_on(now) if fresh else [])
 
