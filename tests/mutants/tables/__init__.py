@@ -19,6 +19,8 @@ from tests.mutants.tables.quorum import QUORUM
 from tests.mutants.tables.replica import REPLICA
 from tests.mutants.tables.returned import RETURNED
 from tests.mutants.tables.stops import STOPS
+from tests.mutants.tables.txn_decisions import DECISIONS
+from tests.mutants.tables.txn_requests import REQUESTS
 from tests.mutants.tables.wholeness import WHOLENESS
 from tests.mutants.tables.wire import WIRE
 
@@ -41,6 +43,8 @@ MUTANTS: dict[str, Mutant] = table(
     *REPLICA.values(),
     *RETURNED.values(),
     *STOPS.values(),
+    *DECISIONS.values(),
+    *REQUESTS.values(),
     *WHOLENESS.values(),
     *WIRE.values(),
 )
