@@ -20,6 +20,8 @@ from tests.mutants.tables.replica import REPLICA
 from tests.mutants.tables.returned import RETURNED
 from tests.mutants.tables.stops import STOPS
 from tests.mutants.tables.transactions import TRANSACTIONS
+from tests.mutants.tables.txn_decisions import DECISIONS
+from tests.mutants.tables.txn_requests import REQUESTS
 from tests.mutants.tables.wholeness import WHOLENESS
 from tests.mutants.tables.wire import WIRE
 
@@ -43,6 +45,8 @@ MUTANTS: dict[str, Mutant] = table(
     *RETURNED.values(),
     *STOPS.values(),
     *TRANSACTIONS.values(),
+    *DECISIONS.values(),
+    *REQUESTS.values(),
     *WHOLENESS.values(),
     *WIRE.values(),
 )
