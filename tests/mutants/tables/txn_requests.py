@@ -97,8 +97,15 @@ REQUESTS = table(
     Mutant(
         "a late request of the transaction before joins the next",
         "txn/adding.py",
-        ("        if producer != current.client:\n            return done(ErrorCode.PRODUCER_FENCED)\n"),
-        ("        if producer > current.client:\n            return done(ErrorCode.PRODUCER_FENCED)\n"),
+        (
+            "        if producer != current.client"
+            " or current.state in DECIDED:  # then the epoch is the markers'\n"
+            "            return done(ErrorCode.PRODUCER_FENCED)\n"
+        ),
+        (
+            "        if producer > current.client"
+            " or current.state in DECIDED:\n            return done(ErrorCode.PRODUCER_FENCED)\n"
+        ),
         Breaks.AGREEMENT,
         ("unit/txn/test_adding.py::test_a_producer_calls_itself_by_the_present_id_and_epoch",),
     ),
