@@ -10,6 +10,7 @@ Invariant: names are distinct; a counter's ends in `_total`, and no other's does
 """
 
 from strandline.base.metrics import Kind, Labels, Metric
+from strandline.broker import transaction_metrics
 
 
 def rows(kind: Kind, labels: Labels, *table: tuple[str, str, str]) -> tuple[Metric, ...]:
@@ -446,6 +447,7 @@ METRICS: tuple[Metric, ...] = (
     *PARTITION_GAUGES.values(),
     CONSUMER_LAG,
     MAX_LAG,
+    *transaction_metrics.METRICS,
     *TOPIC_COUNTERS.values(),
     REPLICATION_IN,
     REPLICATION_OUT,

@@ -81,6 +81,7 @@ class Verifying:
         self.under_way: dict[NodeId, tuple[int, list[Question]]] = {}
         self.count = 0  # of requests
         self.waiting = 0  # batches
+        self.failures = 0  # partitions that a coordinator did not confirm
         self.wake = Alarm(host.timers, self.go_on)
 
     def must_ask(self, hosted: Hosted, leader: Leader, header: BatchHeader) -> bool:
@@ -197,6 +198,7 @@ class Verifying:
         effects: list[Effect] = []
         for question in questions:
             error = errors.get((question.transactional_id, question.hosted.name), ErrorCode.NETWORK_EXCEPTION)
+            self.failures += error is not ErrorCode.NONE
             if not question.is_led:
                 effects += self.answer(question, ErrorCode.NOT_LEADER_OR_FOLLOWER, now)
             elif error not in AGAIN and not question.is_stale:
