@@ -52,8 +52,8 @@ class Roles:
         if type(role) is Leader and role.epoch == partition.leader_epoch:
             role.reassigned(partition, min_isr)
             return self.recompute(hosted, role, now)
-        effects: list[Effect] = []
-        if begins(self.host, hosted, partition, effects, now):
+        is_unclean, effects = begins(self.host, hosted, partition, now)
+        if is_unclean:
             self.hanging_transactions.suspect(hosted, now)
         self.fetchers.leave(hosted)
         leader = Leader(

@@ -211,7 +211,8 @@ class Producing:
         effects: list[Effect],
         now: Instant,
     ) -> PartitionProduceResponse | Part:
-        """The answer for one partition, or what waits for it. `effects` is a parameter since this is the hot path."""
+        """The answer for one partition, or what waits for it. `effects` is a parameter, here and below, since this
+        is the hot path."""
         to, acks = parked.to, parked.acks
         if to.api_version < ZSTD_SINCE and has_zstd(data.records):
             return parked.refuse(data, ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, too_old(to.api_version))
@@ -241,7 +242,8 @@ class Producing:
         *,
         was_held: bool = False,
     ) -> PartitionProduceResponse | Part:
-        """The answer, or what waits for the high watermark; it is not in the queue yet."""
+        """The answer, or what waits for the high watermark; it is not in the queue yet.
+        `effects`: see `produce_one`."""
         acks = parked.acks
         may_begin = was_held or (parked.request.transactional_id is not None and not self.verifying.is_enabled)
         appended = self.append(
@@ -281,7 +283,7 @@ class Producing:
         effects: list[Effect],
         now: Instant,
     ) -> PartitionProduceResponse | Part:
-        """The batch is appended when the coordinator of its transaction has answered."""
+        """The batch is appended when the coordinator of its transaction has answered. `effects`: see `produce_one`."""
         assert parked.request.transactional_id is not None
         records: Any = data.records
         if self.verifying.is_full:
@@ -330,8 +332,8 @@ class Producing:
         where: Where | None = None,
         may_begin: bool = False,
     ) -> Appended | Refused:
-        """Append as the leader, and answer the fetches that wait for it. `where`: as the client's
-        request calls it; None: the broker itself appends."""
+        """Append as the leader, and answer the fetches that wait for it. `where`: as the client's request calls it;
+        None: the broker itself appends. `effects`: see `produce_one`."""
         counters = hosted.counters
         counters.produces += 1
         if acks == ACKS_ALL and len(leader.isr.isr) < leader.min_isr:
