@@ -67,11 +67,7 @@ class State:
 
     def topic_named(self, name: str) -> Topic | None:
         topic_id = self.topic_ids.get(name)
-        if topic_id is None:
-            return None
-        topic = self.topics[topic_id]
-        assert topic.name == name
-        return topic
+        return None if topic_id is None else self.topics[topic_id]
 
     def partition(self, at: TopicIdPartition) -> Partition | None:
         topic = self.topics.get(at.topic_id)

@@ -162,7 +162,6 @@ class Pump:
             if self.timer is not None:
                 self.timer.cancel()
             assert why, "whoever stops says why"
-            assert 0 <= status < 256, "a process can end with it"
             self.on_stop(status, why)
 
     def crash(self, error: BaseException, event: object) -> None:

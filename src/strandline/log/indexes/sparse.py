@@ -62,8 +62,6 @@ class OffsetIndex:
         return True
 
     def append(self, last_offset: int, position: int) -> None:
-        assert not self.offsets or self.offsets[-1] < last_offset - self.base_offset, "offsets grow"
-        assert not self.positions or self.positions[-1] < position, "positions grow"
         self.offsets.append(last_offset - self.base_offset)
         self.positions.append(position)
         if len(self.offsets) - self.written >= WRITE_BEHIND:
@@ -140,7 +138,6 @@ class TimeIndex:
 
     def append(self, timestamp: int, offset: int) -> None:
         """Only a timestamp larger than all before it adds an entry."""
-        assert offset >= self.base_offset
         if self.timestamps and timestamp <= self.timestamps[-1]:
             return
         self.timestamps.append(timestamp)
