@@ -151,6 +151,8 @@ class ErrorCode(IntEnum):
     REQUEST_LIMIT_REACHED = 1000
 
 
+OWN_CODES = 1000  # our own begin here
+
 E = ErrorCode
 
 # Only where the name alone says too little.
