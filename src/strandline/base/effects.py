@@ -149,9 +149,6 @@ class Sync(Value, frozen=True):
     paths: tuple[str, ...]
     token: Token
 
-    def __post_init__(self) -> None:
-        assert self.paths, "there is nothing to wait for"
-
 
 class Save(Value, frozen=True):
     """Replace a file atomically and durably (write, fsync, rename, fsync the directory), then answer as to a
