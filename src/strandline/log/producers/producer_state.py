@@ -96,6 +96,8 @@ class ProducerState:
             except Damaged:
                 self.keep(self.snapshots[:-1])
                 continue
+            if any(producer.coordinator_epoch >= 0 for producer in found.known.values()):
+                found.end_offset = offset  # where their markers are is not written down: a cut may take one
             self.producers.forget_gone(start, now, self.expiration_ms)
             unread = offset
             break

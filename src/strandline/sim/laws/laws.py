@@ -27,6 +27,7 @@ from strandline.sim.laws.partitions.offers import look_at_offers
 from strandline.sim.laws.partitions.partitions import Partitions, Seen
 from strandline.sim.laws.partitions.recoveries import Recoveries
 from strandline.sim.laws.partitions.standing import Standing
+from strandline.sim.laws.partitions.transactions import Transactions
 from strandline.sim.laws.subject import Subject
 from strandline.sim.world.machine import Machine
 from strandline.sim.world.violation import Violation
@@ -53,6 +54,7 @@ class Laws:
         self.durable = Durable(world)
         self.stops = Stops(world)
         self.partitions = Partitions(world, self.fetches, self.logs, self.answers)
+        self.transactions = Transactions(world, self.partitions)
         self.metadata = Metadata(world, self.standing, self.recoveries, self.partitions)
         # Each law says which messages it hears of, and which answers, for the most have none for it.
         self.hearing: dict[tuple[type, type], list[Hear]] = {}
@@ -64,11 +66,12 @@ class Laws:
             self.groups,
             self.recoveries,
             self.metadata.eligible,
+            self.transactions,
         ):
             for which in hearing.HEARS:
                 self.hearing.setdefault(which, []).append(hearing.received)
         self.answering: dict[type, list[Answer]] = {}
-        for answering in (self.votes, self.fetches, self.answers, self.groups, self.standing):
+        for answering in (self.votes, self.fetches, self.answers, self.groups, self.standing, self.transactions):
             for kind in answering.ANSWERS:
                 self.answering.setdefault(kind, []).append(answering.replies)
         if world.options.racks:
@@ -114,6 +117,7 @@ class Laws:
         touched = self.partitions.look(machine, node)
         self.checkpoints.look(machine, node, touched)
         self.durable.look(machine, node, touched)
+        self.transactions.look(machine, touched)
         self.recoveries.look(machine, node)
         self.standing.look(machine, node)
         look_at_directories(machine, node, self.metadata.image)
@@ -142,6 +146,7 @@ class Laws:
         self.groups.forget(machine)
         self.standing.forget(machine)
         self.votes.forget(machine)
+        self.transactions.forget(machine)
 
     # --- when faults have ended
 

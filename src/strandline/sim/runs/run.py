@@ -79,7 +79,13 @@ def play(world: World, scene: Scene, plan: Plan) -> None:
     world.run_until("all brokers are in", world.why_not_whole, START_MS)
     admin = Admin(scene, "admin")
     scene.enter(admin)
-    setting = Setting(options.min_isr, options.replication_factor, options.segment_bytes, options.pace_ms)
+    setting = Setting(
+        options.min_isr,
+        options.replication_factor,
+        options.segment_bytes,
+        options.pace_ms,
+        is_duplicating=options.weather.duplicated_permille > 0,
+    )
     workloads = [WORKLOADS[name](scene, admin, setting) for name in options.workloads]
     for workload in workloads:
         workload.setup()

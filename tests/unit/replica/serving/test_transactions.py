@@ -243,6 +243,13 @@ def test_a_batch_whose_time_is_up_is_not_appended_later(world: TxnWorld) -> None
     assert world.log.log_end_offset == 0
 
 
+def test_who_waits_for_a_coordinator_is_told_at_once_when_the_leadership_ends(world: TxnWorld) -> None:
+    first, second = world.write(), world.write(1)
+    world.change(leader=2)
+    assert [answer().error_code for answer in (first, second)] == [ErrorCode.NOT_LEADER_OR_FOLLOWER] * 2
+    world.nodes[NodeId(1)].check()
+
+
 def test_a_leader_that_leads_no_longer_appends_nothing_whatever_the_coordinator_says(world: TxnWorld) -> None:
     answer = world.write()
     world.change(leader=2)
@@ -280,6 +287,18 @@ def test_a_transaction_of_another_epoch_is_asked_for_itself(world: TxnWorld) -> 
     assert new() is None
     world.answer(ErrorCode.PRODUCER_FENCED)
     world.run(20)
+    world.answer()
+    world.run(1_000)
+    assert (old().error_code, new().error_code) == (ErrorCode.INVALID_PRODUCER_EPOCH, NONE)
+
+
+def test_the_answer_about_one_epoch_is_not_taken_for_that_about_another(world: TxnWorld) -> None:
+    """Both wait while a request is under way, and an answer names the transactional id alone."""
+    world.write(producer=(8, 0), transactional_id="other")
+    old, new = world.write(), world.write(producer=(7, 1))
+    world.answer()
+    assert [len(question.message.transactions) for question in world.questions] == [1]
+    world.answer(ErrorCode.PRODUCER_FENCED)
     world.answer()
     world.run(1_000)
     assert (old().error_code, new().error_code) == (ErrorCode.INVALID_PRODUCER_EPOCH, NONE)
