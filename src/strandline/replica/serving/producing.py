@@ -52,6 +52,8 @@ VERIFICATION_MS = 5_000  # for the broker's own appends
 ADMIN_CLIENT = "__admin_client"  # Kafka lets one that calls itself so write into internal topics
 ACKS_ALL = -1
 NONE = ErrorCode.NONE
+# A producer sends again what was held, and then refused for one of these.
+COMES_AGAIN = (ErrorCode.NOT_ENOUGH_REPLICAS, ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.REQUEST_TIMED_OUT)
 
 
 class ParkedProduce:
@@ -287,15 +289,19 @@ class Producing:
         assert parked.request.transactional_id is not None
         records: Any = data.records
         if self.verifying.is_full:
+            self.awaited.refused(called(topic, data), records, now)
             return parked.refuse(data, ErrorCode.NOT_ENOUGH_REPLICAS, None)
         part = Part(parked, 0, PartitionProduceResponse(index=data.index, base_offset=-1))
         parked.held += 1
 
         def done(error: ErrorCode, now: Instant) -> list[Effect]:
+            told = for_producer(error, parked.to.api_version)
+            if part.done or told in COMES_AGAIN:
+                self.awaited.refused(called(topic, data), records, now)
             if part.done:
                 return []  # its time is up
-            if error is not NONE:
-                return part.complete(for_producer(error, parked.to.api_version), now)
+            if told is not NONE:
+                return part.complete(told, now)
             effects: list[Effect] = []
             found = self.write(parked, topic, data, hosted, leader, effects, now, was_held=True)
             if isinstance(found, Part):

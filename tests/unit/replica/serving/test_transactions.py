@@ -52,7 +52,7 @@ class TxnWorld(World):
         self.questions += [effect for effect in effects if isinstance(effect, ToBroker)]
         super().perform(node, effects)
 
-    def answer(self, error: ErrorCode = NONE) -> None:
+    def answer(self, error: int = NONE) -> None:
         asked = self.questions.pop(0)
         assert asked.node == 3
         row = AddPartitionsToTxnPartitionResult(partition_index=0, partition_error_code=error)
@@ -302,6 +302,29 @@ def test_the_answer_about_one_epoch_is_not_taken_for_that_about_another(world: T
     world.answer()
     world.run(1_000)
     assert (old().error_code, new().error_code) == (ErrorCode.INVALID_PRODUCER_EPOCH, NONE)
+
+
+def test_an_answer_with_an_error_that_nobody_knows_is_an_error(world: TxnWorld) -> None:
+    answer = world.write()
+    world.answer(9_999)
+    assert answer().error_code == ErrorCode.UNKNOWN_SERVER_ERROR
+
+
+def test_no_batch_comes_before_one_that_was_held_and_refused(world: TxnWorld) -> None:
+    """The log does not know the producer, and would take any sequence (see `awaited`)."""
+    first = world.write(timeout_ms=100)
+    world.run(100)
+    asked = world.questions.pop(0)
+    world.perform(NodeId(1), world.nodes[NodeId(1)].step(Failed(asked.token, Failure.CLOSED), world.now))
+    world.run(100)
+    assert first().error_code == ErrorCode.REQUEST_TIMED_OUT
+    second = world.write(1)
+    world.answer()
+    assert second().error_code == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+    again = world.write()
+    world.answer()
+    world.run(1_000)
+    assert (again().error_code, again().base_offset) == (NONE, 0)
 
 
 # --- markers

@@ -17,7 +17,7 @@ Rules:
 from collections.abc import Callable
 
 from strandline.base.effects import Answered, Effect, Failed, ToBroker
-from strandline.base.errors import ErrorCode
+from strandline.base.errors import ErrorCode, error_of
 from strandline.base.ids import NOBODY, TRANSACTION_TOPIC, NodeId, TopicPartition
 from strandline.base.time import Instant
 from strandline.coordination.partitioning import partition_for
@@ -273,7 +273,7 @@ def errors_in(response: AddPartitionsToTxnResponse) -> dict[tuple[str, TopicPart
     if response.error_code:
         return {}
     return {
-        (one.transactional_id, TopicPartition(topic.name, row.partition_index)): ErrorCode(row.partition_error_code)
+        (one.transactional_id, TopicPartition(topic.name, row.partition_index)): error_of(row.partition_error_code)
         for one in response.results_by_transaction
         for topic in one.topic_results
         for row in topic.results_by_partition
