@@ -132,8 +132,8 @@ REPLICATION = table(
     Planted(
         name="acknowledged-when-the-isr-became-too-small",
         module=PRODUCING,
-        old="part.complete(ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND, now)",
-        new="part.complete(ErrorCode.NONE, now)",
+        old="fail_those(Part, ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND, now)",
+        new="fail_those(Part, ErrorCode.NONE, now)",
         trap="chapter on replication: NOT_ENOUGH_REPLICAS_AFTER_APPEND",
         harm="records are acknowledged that fewer than min.insync.replicas have, and a change of leader takes back",
         seeds=(2, 2),

@@ -39,6 +39,9 @@ def objections(where: Path, node: ast.AST) -> Iterator[str]:
             is_kernel = any(isinstance(one, ast.Name) and one.id == "compiled" for one in node.decorator_list)
             if code_lines(node) > FUNCTION_LINES_MAX and not is_kernel:
                 yield f"{node.name} exceeds {FUNCTION_LINES_MAX} lines"
+            takes_effects = any(one.arg == "effects" for one in node.args.args)
+            if in_core and takes_effects and "`effects`" not in (ast.get_docstring(node) or ""):
+                yield f"{node.name} takes effects; it returns them, or its docstring says why not"
             if in_core and isinstance(node, ast.AsyncFunctionDef):
                 yield f"{node.name} is async; the core runs to completion"
         case ast.ClassDef() if VAGUE.search(node.name):

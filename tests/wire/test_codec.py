@@ -7,12 +7,12 @@ import pytest
 from tests.rows import each
 
 from strandline.base.ids import ZERO_UUID, Uuid
-from strandline.wire.codec import codec_of, decode_all, encode_bytes
+from strandline.base.ports import Buffer
+from strandline.wire.codec import decode_all, decoder_of, encode_bytes, encoder_of
 from strandline.wire.primitive import Malformed, read_unsigned, unsigned
 from strandline.wire.schema import (
     Bool,
     Bytes,
-    Float64,
     Group,
     Int8,
     Int16,
@@ -20,13 +20,12 @@ from strandline.wire.schema import (
     Int64,
     Message,
     Nullable,
-    NullableBytes,
     NullableString,
+    Primitive,
     Records,
     String,
     Tag,
     UInt16,
-    UInt32,
     UuidField,
     V,
     message,
@@ -51,14 +50,12 @@ class Everything(Message):
     tiny: Int8 = 0
     short: Int16 = 0
     wide: UInt16 = 0
-    count: UInt32 = 0
-    ratio: Float64 = 0.0
     topic_id: UuidField = ZERO_UUID
     name: String = ""
     rack: NullableString = None
     late_null: Annotated[NullableString, Nullable("1+")] = ""
     payload: Bytes = b""
-    maybe: NullableBytes = None
+    maybe: Annotated[Buffer | None, Primitive("bytes"), Nullable()] = None
     numbers: tuple[Int32, ...] = ()
     flags: tuple[Bool, ...] = ()
     ids: tuple[UuidField, ...] = ()
@@ -79,8 +76,6 @@ FULL = Everything(
     tiny=-3,
     short=-300,
     wide=65535,
-    count=4_000_000_000,
-    ratio=1.5,
     topic_id=ID,
     name="ü" * 100,
     rack="r",
@@ -117,13 +112,13 @@ def test_what_was_written_is_read_back(value: Everything, version: int) -> None:
     assert again.gone == (value.gone if version < 2 else 7), "a field that the version lacks has its default"
     assert again.cluster_id == (value.cluster_id if version >= 2 else None)
     assert again.leader == (value.leader if version >= 3 else Inner(number=-1))
-    for name in ("flag", "tiny", "short", "wide", "count", "ratio", "topic_id", "name", "rack", "numbers", "ids"):
+    for name in ("flag", "tiny", "short", "wide", "topic_id", "name", "rack", "numbers", "ids"):
         assert getattr(again, name) == getattr(value, name)
 
 
 def test_records_are_spliced_in_and_sliced_out_without_a_copy() -> None:
     first, second = bytearray(b"abc"), memoryview(b"defg")
-    chunks = codec_of(Everything, 3).encode(Everything(records=(first, second)))
+    chunks = encoder_of(Everything, 3)(Everything(records=(first, second)))
     assert chunks[1] is first
     assert chunks[2] is second
     frame = b"".join(chunks)
@@ -172,7 +167,7 @@ def test_a_message_cut_anywhere_is_malformed(version: int) -> None:
 def test_garbage_is_malformed_and_nothing_else(version: int) -> None:
     rng = random.Random(version)
     data = encode_bytes(FULL, version)
-    decode = codec_of(Everything, version).decode
+    decode = decoder_of(Everything, version)
     refused = 0
     for _ in range(3000):
         broken = bytearray(data)

@@ -290,6 +290,11 @@ RETRIABLE: frozenset[ErrorCode] = frozenset(
 
 KNOWN: dict[int, ErrorCode] = {int(code): code for code in ErrorCode}
 
+assert len(ErrorCode.__members__) == len(KNOWN), "a number has one name"
+assert sorted(code for code in KNOWN if code < OWN_CODES) == list(range(-1, E.CONTROLLER_ID_NOT_REGISTERED + 1))
+assert E.NONE not in MESSAGES
+assert RETRIABLE.isdisjoint((E.NONE, E.UNKNOWN_SERVER_ERROR)), "a number that nobody knows is not tried again"
+
 
 def error_of(code: int) -> ErrorCode:
     """The code of a peer's answer. A number that we do not know means UNKNOWN_SERVER_ERROR, as in Kafka's clients."""

@@ -46,6 +46,7 @@ class Broker:
         self.strays_deleted = False
 
     def load(self, now: Instant) -> list[Effect]:
+        assert self.lifecycle.epoch == -1, "who registers knows what it has lost"
         self.replicas.host.whole.begin(self.place, self.vouched)
         effects = self.replicas.load(now, self.clean_start, self.left)
         self.lifecycle.replicas_lost(self.replicas.host.withdrawals.take_news(), now)
@@ -146,6 +147,7 @@ class Broker:
 
     def write_markers(self, left: Mapping[str, tuple[Left, ...]]) -> tuple[Uuid, DiskError] | None:
         live = tuple((log_dir.path, log_dir.directory_id) for log_dir in self.directories.live)
+        assert left.keys() >= {path for path, _ in live}, "what is left in each of them is known"
         who, dead = self.lifecycle.identity, len(self.directories.offline)
         place = Place(who.cluster_id, who.node_id, live, dead)
         return write_clean_shutdown(self.disk, place, self.lifecycle.last_epoch, left, self.replicas.left_offline())
@@ -155,3 +157,7 @@ class Broker:
         self.groups.check()
         self.transactions.check()
         assert self.lifecycle.metadata_end <= self.replicas.host.cluster.metadata_end
+        assert self.replicas.broker_epoch in (-1, self.lifecycle.last_epoch)
+        self.lifecycle.check()
+        self.producer_ids.check()
+        self.suspects.check()

@@ -165,7 +165,7 @@ class Lifecycle:
 
     def metadata_moved(self, end: int, now: Instant) -> None:
         """Committed metadata below `end` is applied: a fenced broker that has caught up asks to be let in at once."""
-        assert end >= 0
+        assert end >= self.metadata_end, "metadata is applied in order"
         caught_up_before = self.metadata_end > self.epoch
         self.metadata_end = end
         match self.role:
@@ -183,6 +183,7 @@ class Lifecycle:
         else this node ends, and its session with it."""
         if offline == self.offline:
             return
+        assert set(offline) > set(self.offline), "what is offline stays so until the next start"
         self.offline = offline
         if self.report_until == NEVER:
             self.report_until = after(now, self.config.directory_failure_timeout_ms)
@@ -220,6 +221,7 @@ class Lifecycle:
 
     def ask(self, message: BrokerRegistrationRequest | BrokerHeartbeatRequest, version: int) -> list[Effect]:
         assert self.in_flight == 0, "one request at a time"
+        assert type(self.role) is not Left
         self.sent += 1
         self.in_flight = self.sent
         self.asked_offline = self.offline
@@ -247,7 +249,7 @@ class Lifecycle:
         )
 
     def heartbeat(self, epoch: int, *, leaving: bool) -> BrokerHeartbeatRequest:
-        assert epoch >= 0
+        assert epoch == self.last_epoch >= 0
         return BrokerHeartbeatRequest(
             broker_id=self.identity.node_id,
             broker_epoch=epoch,
@@ -313,6 +315,12 @@ class Lifecycle:
             case _:
                 self.next_send = after(now, RETRY_MS)
         return []
+
+    def check(self) -> None:
+        assert self.in_flight in (0, self.sent), "at most the last request is out"
+        assert self.epoch in (-1, self.last_epoch), "no earlier registration counts"
+        assert self.offline or self.report_until == NEVER, "there is nothing to report"
+        assert set(self.offline).issuperset(self.asked_offline)
 
 
 def lost_replicas(lost: Mapping[TopicIdPartition, Withdrawn]) -> tuple[LostTopic, ...]:

@@ -498,3 +498,5 @@ METRICS: tuple[Metric, ...] = (
     STARTED,
     INFO,
 )
+assert len({metric.name for metric in METRICS}) == len(METRICS), "names are distinct"
+assert all(metric.name.endswith("_total") == (metric.kind is Kind.COUNTER) for metric in METRICS)

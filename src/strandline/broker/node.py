@@ -237,7 +237,7 @@ class Node:
     # --- consequences
 
     def propagate(self, effects: list[Effect], now: Instant) -> list[Effect]:
-        """Carry what just happened to every machine it concerns, until nothing moves; the rest is the driver's."""
+        """Carry `effects` to every machine that they concern, until nothing moves; the rest is the driver's."""
         done: list[Effect] = []
         while True:
             more: list[Effect] = []

@@ -32,8 +32,9 @@ class Column(Value, frozen=True):
 class Fitted:
     """A table that fits itself to the width on which it is drawn."""
 
-    def __init__(self, *columns: Column) -> None:
+    def __init__(self, *columns: Column, caption: str = "") -> None:
         self.columns = columns
+        self.caption = caption
         self.rows: list[tuple[tuple[str, ...], str]] = []
 
     def add_row(self, *cells: str, style: str = "") -> None:
@@ -63,7 +64,8 @@ class Fitted:
         shown = self.fitting(width)
         has_room = self.needed(shown) <= width
         hidden = [column.title for i, column in enumerate(self.columns) if i not in shown]
-        caption = f"not shown on {width} columns: {', '.join(hidden)}" if hidden else None
+        lines = [self.caption, f"not shown on {width} columns: {', '.join(hidden)}" if hidden else ""]
+        caption = "\n".join(line for line in lines if line) or None
         table = Table(box=box.SIMPLE_HEAD, pad_edge=False, caption=caption, caption_justify="left")
         for i in shown:
             column = self.columns[i]

@@ -37,7 +37,7 @@ class Committing:
         why = shard if isinstance(shard, ErrorCode) else self.why_not_commit(shard, request, version, now)
         if why is not None or isinstance(shard, ErrorCode):
             return [Reply(received.to, answers.committed(request, why or ErrorCode.NONE, self.config, known))]
-        accepted = self.acceptable(request, known, now)
+        accepted = acceptable(request, known, self.config.offset_metadata_max_bytes, now)
         if not accepted:
             return [Reply(received.to, answers.committed(request, ErrorCode.NONE, self.config, known))]
         keys = [(request.group_id, topic, index) for topic, index, _ in accepted]
@@ -56,29 +56,6 @@ class Committing:
             return [Reply(received.to, answer)]
 
         return self.shards.write(shard, [offset_record(request.group_id, *entry) for entry in accepted], now, done)
-
-    def acceptable(
-        self, request: OffsetCommitRequest | TxnOffsetCommitRequest, known: dict[tuple[str, int], Uuid], now: Instant
-    ) -> list[tuple[str, int, CommittedOffset]]:
-        """What of a commit is written: of partitions that there are, with texts that are not too long. As in
-        Kafka, offset and epoch may be any: a Fetch from there says whether there is such a place."""
-        return [
-            (
-                topic.name,
-                p.partition_index,
-                CommittedOffset(
-                    p.committed_offset,
-                    p.committed_leader_epoch,
-                    p.committed_metadata or "",
-                    now,
-                    known[topic.name, p.partition_index],
-                ),
-            )
-            for topic in request.topics
-            for p in topic.partitions
-            if (topic.name, p.partition_index) in known
-            and len(p.committed_metadata or "") <= self.config.offset_metadata_max_bytes
-        ]
 
     def why_not_commit(
         self, shard: Shard, request: OffsetCommitRequest, version: int, now: Instant
@@ -103,11 +80,35 @@ class Committing:
 
         def offsets_of(group_id: str) -> Any:
             shard = self.shards.of(group_id)
-            return shard if isinstance(shard, ErrorCode) else self.topics.current(shard.offsets.get(group_id, {}))
+            if isinstance(shard, ErrorCode):
+                return shard
+            offsets = self.topics.current(shard.offsets.get(group_id, {}))
+            return offsets, shard.pending if request.require_stable else None
 
-        def unstable_in(group_id: str) -> set[tuple[str, int]]:
-            shard = self.shards.of(group_id)
-            wants = request.require_stable and not isinstance(shard, ErrorCode)
-            return shard.pending.of_group(group_id) if wants and isinstance(shard, Shard) else set()
+        return [Reply(received.to, answers.fetched(request, received.to.api_version, offsets_of))]
 
-        return [Reply(received.to, answers.fetched(request, received.to.api_version, offsets_of, unstable_in))]
+
+def acceptable(
+    request: OffsetCommitRequest | TxnOffsetCommitRequest,
+    known: dict[tuple[str, int], Uuid],
+    metadata_max_bytes: int,
+    now: Instant,
+) -> list[tuple[str, int, CommittedOffset]]:
+    """What of a commit is written: of partitions that there are, with texts that are not too long. As in
+    Kafka, offset and epoch may be any: a Fetch from there says whether there is such a place."""
+    return [
+        (
+            topic.name,
+            p.partition_index,
+            CommittedOffset(
+                p.committed_offset,
+                p.committed_leader_epoch,
+                p.committed_metadata or "",
+                now,
+                known[topic.name, p.partition_index],
+            ),
+        )
+        for topic in request.topics
+        for p in topic.partitions
+        if (topic.name, p.partition_index) in known and len(p.committed_metadata or "") <= metadata_max_bytes
+    ]

@@ -20,14 +20,15 @@ from strandline.wire.messages.groups.group_records import (
 
 class CommittedOffset(Value, frozen=True):
     """`offset` is the next one to consume; `metadata` is the client's own text. `topic_id` is that of the topic when it
-    was committed: one that is created anew under the name has another. Zero: an older record, which did not say."""
+    was committed: one that is created anew under the name has another. Zero: an older record, which did not say.
+    `record_offset` is that of its record in `__consumer_offsets`; −1 while it is not written."""
 
     offset: int
     leader_epoch: int
     metadata: str
     committed_at: Instant
     topic_id: Uuid = ZERO_UUID
-    record_offset: int = -1  # where its record lies in `__consumer_offsets`
+    record_offset: int = -1
 
 
 Offsets = dict[tuple[str, int], CommittedOffset]  # by (topic, partition)
@@ -48,14 +49,15 @@ def offset_record(group_id: str, topic: str, partition: int, committed: Committe
 
 
 def recorded(committed: CommittedOffset, record_offset: int) -> CommittedOffset:
+    assert record_offset >= 0
     return replace(committed, record_offset=record_offset)
 
 
 def batch_of(
     records: Iterable[tuple[GroupKey, GroupValue | None]], now: Instant, producer: tuple[int, int] | None = None
 ) -> bytearray:
-    """The records as one batch; a value of None is a tombstone. `producer`: id and epoch, for a part of its
-    transaction."""
+    """The records as one batch; a value of None is a tombstone. `producer`: id and epoch of the one in whose
+    transaction they are."""
     drafts = [(now, encode_key(key), None if value is None else encode_value(value), ()) for key, value in records]
     assert drafts, "a batch has records"
     if producer is None:

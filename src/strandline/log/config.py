@@ -24,7 +24,6 @@ class LogConfig(Value, frozen=True):
     message_timestamp_type: str = "CreateTime"
     message_timestamp_before_max_ms: int = LONG_MAX
     message_timestamp_after_max_ms: int = 3600 * 1000
-    file_delete_delay_ms: int = 60_000
     flush_messages: int = LONG_MAX
     flush_ms: int = LONG_MAX
     cleanup_policy: tuple[str, ...] = ("delete",)

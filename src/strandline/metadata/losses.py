@@ -65,11 +65,13 @@ def loss_of(
     committed before: nothing below its end is lost. One whose last epoch is older may have records there that were
     never committed, in the place of some that were; but none below the high watermark that it knows.
     """
+    assert last_led <= old_epoch, "the epoch that begins has no records yet"
     start, certainty = 0, UNKNOWN
     if evidence is not None:
         is_of_last_leader = evidence.last_epoch >= last_led
         start = evidence.end_offset if is_of_last_leader else min(evidence.high_watermark, evidence.end_offset)
         certainty = AT_MOST
+    assert start >= 0
     return LossEvent(
         start=start,
         end=NO_END,

@@ -181,7 +181,7 @@ def heard_from_leader(quorum: QuorumState, role: Follower | Observing, now: Inst
     assert role is quorum.role
     role.fetching.failures = 0
     role.fetch_deadline = after(now, quorum.config.fetch_timeout_ms)
-    quorum.lost_elections = quorum.refusals = 0
+    quorum.hear_leader()
     match role:
         case Follower():
             role.has_fetched = True

@@ -242,6 +242,20 @@ class QuorumState:
         assert rank >= 0
         self.become_leaderless(after(now, rank * LOST_LEADER_MS[1] + self.draw(0, 10 if rank else 1)), now)
 
+    def hear_leader(self) -> None:
+        """There is a leader: what was counted without one is over."""
+        self.lost_elections = self.refusals = 0
+
+    def become_fit(self) -> None:
+        """What could not be applied is no longer in the log."""
+        assert self.unfit is not None
+        self.unfit = None
+
+    def stop_for(self, verdict: str) -> None:
+        """This node cannot go on."""
+        assert verdict
+        self.verdict = verdict
+
     def become_prospective(self, now: Instant) -> None:
         assert self.has_a_say
         if self.verdict:
@@ -279,7 +293,7 @@ class QuorumState:
         assert self.election.voted == self.me
         assert candidate.tally.is_won()
         self.promises.promise(ElectionState(self.epoch, self.me, self.me))
-        self.lost_elections = self.refusals = 0
+        self.hear_leader()
         role = Leader(
             me=self.me,
             voters=tuple(self.voters),

@@ -120,9 +120,9 @@ class AssignedPartitions:
         effects: list[Effect] = []
         hosted = host.partitions.find(at)
         if hosted is None:
-            hosted = self.create(at, directory, is_new, effects, now)
+            hosted, effects = self.create(at, directory, is_new, now)
         elif hosted.role is None:
-            hosted = self.choose(hosted, directory, effects, now)
+            hosted, effects = self.choose(hosted, directory, now)
         if hosted is None:
             return effects
         self.futures.report_directory(hosted, directory)
@@ -162,25 +162,26 @@ class AssignedPartitions:
             self.turn.set(now + PAUSE_MS)
 
     def create(
-        self, at: TopicIdPartition, directory: Uuid, is_new: bool, effects: list[Effect], now: Instant
-    ) -> Hosted | None:
+        self, at: TopicIdPartition, directory: Uuid, is_new: bool, now: Instant
+    ) -> tuple[Hosted | None, list[Effect]]:
         """No log was found. None: the directory has failed in which it may lie, or is to lie."""
-        effects += self.clear_name(at, now)
+        effects = self.clear_name(at, now)
         name = self.name_of(at)
         effects += self.storage.findings.begun_anew(at, name, is_new=is_new, now=now)
         self.storage.checkpoints.forget(name)
-        hosted = adopted_or_new(self.futures, at, name, directory, effects, now)
+        hosted, more = adopted_or_new(self.futures, at, name, directory, now)
         if hosted is not None:
             assert hosted.at == at
             assert hosted.role is None, hosted.name
             if not (is_new or self.storage.findings.is_clean):
                 hosted.doubt()
             self.host.partitions.put(hosted)
-        return hosted
+        return hosted, effects + more
 
-    def choose(self, hosted: Hosted, directory: Uuid, effects: list[Effect], now: Instant) -> Hosted | None:
+    def choose(self, hosted: Hosted, directory: Uuid, now: Instant) -> tuple[Hosted | None, list[Effect]]:
         """A log that was found on disk is wanted: it alone of all that bear its name. None: it cannot be read."""
         assert hosted.role is None, hosted.name
+        effects: list[Effect] = []
         for namesake in self.storage.loading.namesakes_of(hosted, hosted.name):
             assert namesake is not hosted, hosted.name
             effects += self.delete(namesake, now)
@@ -188,7 +189,7 @@ class AssignedPartitions:
         if chosen is not None:
             self.host.partitions.put(chosen)
             self.storage.reconfigure(chosen)
-        return chosen
+        return chosen, effects
 
     def name_of(self, at: TopicIdPartition) -> TopicPartition:
         return TopicPartition(self.host.image.topics[at.topic_id].name, at.partition)

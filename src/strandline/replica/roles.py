@@ -20,7 +20,7 @@ from strandline.replica.hosting.hosted import Hosted
 from strandline.replica.hosting.leader import Leader
 from strandline.replica.losses.hanging_transactions import HangingTransactions
 from strandline.replica.losses.losing import Notes, begins
-from strandline.replica.serving.fetching import Fetching, complete_deletions
+from strandline.replica.serving.fetching import Fetching
 from strandline.replica.serving.producing import Producing
 from strandline.replica.storage.epoch_files import EpochFiles
 
@@ -52,8 +52,8 @@ class Roles:
         if type(role) is Leader and role.epoch == partition.leader_epoch:
             role.reassigned(partition, min_isr)
             return self.recompute(hosted, role, now)
-        effects: list[Effect] = []
-        if begins(self.host, hosted, partition, effects, now):
+        is_unclean, effects = begins(self.host, hosted, partition, now)
+        if is_unclean:
             self.hanging_transactions.suspect(hosted, now)
         self.fetchers.leave(hosted)
         leader = Leader(
@@ -112,7 +112,7 @@ class Roles:
         elif hosted.waiting and leader.is_under_min_isr():
             effects += self.producing.fail_under_min_isr(hosted, now)
         if hosted.deletions and hosted.role is leader:
-            effects += complete_deletions(hosted, leader, now)
+            effects += hosted.complete_deletions(leader, now)
         return effects
 
     def recompute_all(self, changed: Iterable[Hosted], now: Instant) -> list[Effect]:

@@ -3,9 +3,16 @@
 from typing import Any
 
 from strandline.base.effects import Answered, Event, Failed, Send
+from strandline.base.value import Value
 from strandline.sim.clients.client import Client, Life, Request
 from strandline.sim.simulation import World
 from strandline.sim.world.connection import Station
+
+
+class ClientToken(Value, frozen=True):
+    """Counts the requests of the client."""
+
+    asked: int
 
 
 class Actor(Station):
@@ -37,7 +44,7 @@ class Actor(Station):
         for request in requests:
             self.asked += 1
             self.answers[self.asked] = ...
-            token = ("client", self.asked)
+            token = ClientToken(self.asked)
             self.network.send(self, Send(request.to, "", request.message, request.version, request.timeout_ms, token))
             if getattr(request.message, "acks", -1) == 0:
                 silent.append(self.asked)
@@ -46,7 +53,8 @@ class Actor(Station):
 
     def event(self, event: Event) -> None:
         assert isinstance(event, Answered | Failed), event
-        self.answer(event.token[1], event.message if isinstance(event, Answered) else None)
+        assert isinstance(event.token, ClientToken), event
+        self.answer(event.token.asked, event.message if isinstance(event, Answered) else None)
 
     def answer(self, asked: int, message: Any) -> None:
         self.answers[asked] = message

@@ -179,7 +179,8 @@ def value_of(transaction: Transaction) -> TransactionLogValue:
         next_producer_epoch=transaction.next_epoch,
         transaction_timeout_ms=transaction.timeout_ms,
         transaction_status=int(transaction.state),
-        transaction_partitions=rows if transaction.state not in IDLE else None,
+        # Kafka reads null for an id without a transaction, and nowhere else.
+        transaction_partitions=None if transaction.state is State.EMPTY else rows,
         transaction_last_update_timestamp_ms=transaction.updated_at,
         transaction_start_timestamp_ms=transaction.started_at,
         client_transaction_version=transaction.version,

@@ -19,7 +19,6 @@ from struct import pack, unpack_from
 from typing import Any, TypeVar
 
 from strandline.base.ports import Buffer
-from strandline.base.value import Value
 from strandline.wire.codec_decode import DecoderWriter
 from strandline.wire.codec_encode import EncoderWriter
 from strandline.wire.codec_plan import Layout, layout_of
@@ -28,18 +27,6 @@ from strandline.wire.primitive import Malformed, read_unsigned, unsigned
 from strandline.wire.schema import Message
 
 M = TypeVar("M", bound=Message)
-
-
-class Codec(Value, frozen=True):
-    """How one version of one message is read and written."""
-
-    decode: Callable[[memoryview, int], tuple[Any, int]]  # (buffer, position) -> (message, position after it)
-    encode: Callable[[Any], list[Buffer]]
-
-
-def codec_of(cls: type[Message], version: int) -> Codec:
-    """Both directions. The message must have that version."""
-    return Codec(decode=decoder_of(cls, version), encode=encoder_of(cls, version))
 
 
 def decode_all(cls: type[M], version: int, buffer: Buffer) -> M:
@@ -58,7 +45,8 @@ def encode_bytes(value: Message, version: int) -> bytes:
 
 @cache
 def decoder_of(cls: type[Message], version: int) -> Callable[[memoryview, int], tuple[Any, int]]:
-    """The decoder alone, compiled when first asked for: a broker seldom needs both directions of one message."""
+    """(buffer, position) -> (message, position after it). The message must have that version. Compiled when first asked
+    for, and apart from the encoder: a broker seldom needs both directions of one message."""
     layout = layout_of(cls, version)
     names: dict[str, Any] = {
         "read_unsigned": read_unsigned,

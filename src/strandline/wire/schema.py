@@ -68,13 +68,10 @@ Int16 = Annotated[int, Primitive("int16")]
 Int32 = Annotated[int, Primitive("int32")]
 Int64 = Annotated[int, Primitive("int64")]
 UInt16 = Annotated[int, Primitive("uint16")]
-UInt32 = Annotated[int, Primitive("uint32")]
-Float64 = Annotated[float, Primitive("float64")]
 UuidField = Annotated[Uuid, Primitive("uuid")]
 String = Annotated[str, Primitive("string")]
 NullableString = Annotated[str | None, Primitive("string"), Nullable()]
 Bytes = Annotated[Buffer, Primitive("bytes")]
-NullableBytes = Annotated[Buffer | None, Primitive("bytes"), Nullable()]
 
 # Record batches: encoded from one buffer or several (they are spliced in without a copy), decoded to one memoryview.
 RecordsValue = Buffer | tuple[Buffer, ...] | None
@@ -107,6 +104,7 @@ def message(*, key: int = -1, kind: str = "data", versions: str = "0", flexible:
 
     def decorate(cls: M) -> M:
         assert kind in KINDS, f"{cls.__name__}: a {kind} is no kind of message"
+        assert key >= 0 or kind not in ("request", "response"), f"{cls.__name__} belongs to no API"
         cls.api_key, cls.kind = key, kind
         if "key" not in cls.__struct_fields__:
             cls.key = key
@@ -122,6 +120,7 @@ def message(*, key: int = -1, kind: str = "data", versions: str = "0", flexible:
 def parse_versions(text: str, highest: int) -> range:
     """ "4-18" → range(4, 19); "12+" → range(12, highest + 1); "3" → range(3, 4)."""
     if text.endswith("+"):
+        assert 0 <= int(text[:-1]) <= highest, f"{text!r} begins after version {highest}"
         return range(int(text[:-1]), highest + 1)
     first, _, last = text.partition("-")
     assert 0 <= int(first) <= int(last or first), f"{text!r} are no versions"

@@ -27,7 +27,7 @@ from strandline.base.ids import NOBODY, NodeId, Uuid
 from strandline.base.time import Instant
 from strandline.quorum import messages
 from strandline.quorum.config import QuorumConfig
-from strandline.quorum.elections.election_state import ElectionState, decode_election, encode_election
+from strandline.quorum.elections.election_state import ElectionState, decode_quorum_state, encode_election
 from strandline.quorum.messages import Leading, only_partition
 from strandline.quorum.ports import EpochEnd
 from strandline.quorum.quorum import Quorum
@@ -229,7 +229,7 @@ class Play:
     def show(self, effect: Effect) -> str:
         match effect:
             case Save():
-                saved = decode_election(effect.content, effect.path)
+                saved, _ = decode_quorum_state(effect.content, effect.path)
                 return f"save epoch={saved.epoch} leader={saved.leader} voted={saved.voted}"
             case Sync():
                 return "sync " + " ".join(effect.paths)

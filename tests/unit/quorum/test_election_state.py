@@ -10,7 +10,6 @@ from strandline.quorum.elections.election_state import (
     VOTES_LOST,
     DamagedFileError,
     ElectionState,
-    decode_election,
     decode_quorum_state,
     encode_election,
 )
@@ -33,7 +32,7 @@ def test_the_file_has_kafkas_fields() -> None:
 
 def test_round_trip() -> None:
     state = ElectionState(7, NOBODY, NodeId(3))
-    assert decode_election(encode_election(state, "c", [NodeId(3)]), "path") == state
+    assert decode_quorum_state(encode_election(state, "c", [NodeId(3)]), "path")[0] == state
 
 
 @pytest.mark.parametrize("applied", [0, 70, SHORT, VOTES_LOST])
@@ -54,23 +53,23 @@ def test_kafkas_own_file_is_read() -> None:
         b'{"clusterId":"","leaderId":1,"leaderEpoch":5,"votedId":-1,"appliedOffset":0,'
         b'"currentVoters":[{"voterId":1}],"data_version":0}'
     )
-    assert decode_election(content, "path") == ElectionState(5, NodeId(1), NOBODY)
+    assert decode_quorum_state(content, "path")[0] == ElectionState(5, NodeId(1), NOBODY)
 
 
 def test_no_file_means_nothing_happened_yet() -> None:
-    assert decode_election(None, "path") == ElectionState(0, NOBODY, NOBODY)
+    assert decode_quorum_state(None, "path")[0] == ElectionState(0, NOBODY, NOBODY)
 
 
 @pytest.mark.parametrize("content", [b"", b"{}", b'{"leaderId": 1', b"\xff\xfe"])
 def test_a_damaged_file_is_no_licence_to_vote_again(content: bytes) -> None:
     with pytest.raises(ValueError, match="quorum-state"):
-        decode_election(content, "/meta/quorum-state")
+        decode_quorum_state(content, "/meta/quorum-state")
 
 
 def test_dynamic_voters_are_not_known_here() -> None:
     content = encode_election(ElectionState(1), "c", []).replace(b'"data_version":0', b'"data_version":1')
     with pytest.raises(ValueError, match="data_version 1"):
-        decode_election(content, "path")
+        decode_quorum_state(content, "path")
 
 
 @pytest.mark.parametrize(
@@ -85,9 +84,9 @@ def test_dynamic_voters_are_not_known_here() -> None:
 def test_numbers_that_no_node_writes_are_damage(hostile: ElectionState) -> None:
     content = encode_election(hostile, "c", []) if hostile.epoch < 1 << 63 else HUGE
     with pytest.raises(ValueError, match="/meta/quorum-state"):
-        decode_election(content, "/meta/quorum-state")
+        decode_quorum_state(content, "/meta/quorum-state")
 
 
 def test_a_voted_node_that_is_no_voter_still_keeps_us_from_voting_again() -> None:
     content = encode_election(ElectionState(7, NOBODY, NodeId(99)), "c", [NodeId(1)])
-    assert decode_election(content, "path").voted == 99
+    assert decode_quorum_state(content, "path")[0].voted == 99

@@ -23,7 +23,7 @@ from strandline.controller.partition import Rules, Wish, plan_change
 from strandline.controller.partitions import reassignments
 from strandline.metadata.image import Partition
 from strandline.sim.model import Setup, exploration, explore, ladder
-from strandline.sim.model.events import MIN_ISR, Event
+from strandline.sim.model.events import Event, Kind
 from strandline.sim.model.exploration import Search
 from strandline.sim.model.ghosts import ghosts
 from strandline.sim.model.state import ACTIVE, FENCED, State, renamed, renaming
@@ -177,8 +177,8 @@ def test_a_cancel_that_removes_a_replica_that_min_isr_needs_is_noticed(monkeypat
 
 
 def by_another_min_isr(setup: Setup, event: Event, old: State, new: State) -> tuple[int, bool]:
-    if event.kind == MIN_ISR:
-        event, old = event._replace(kind="none of them"), old._replace(min_isr=new.min_isr)
+    if event.kind is Kind.MIN_ISR:
+        event, old = event._replace(kind=Kind.COMPLETE), old._replace(min_isr=new.min_isr)
     return ghosts(setup, event, old, new)
 
 

@@ -12,9 +12,10 @@ from strandline.controller.partitions.standing import Standing
 from strandline.metadata.image import NO_LEADER_CHANGE, RECOVERED, RECOVERING, UNASSIGNED_DIRECTORY, Partition
 from strandline.metadata.records import LossEvent, PartitionChangeRecord
 from strandline.sim.model import Setup, explore
-from strandline.sim.model.events import ALTER, STALE, Event
+from strandline.sim.model.events import Event, Kind
 from strandline.sim.model.exploration import Planner, take
 from strandline.sim.model.laws import why_badly_led, why_misshapen, why_wrong
+from strandline.sim.model.requests import StaleProposal
 from strandline.sim.model.setup import BALANCED
 from strandline.sim.model.state import AT, TOPIC_ID, image_of, initial
 from strandline.sim.model.step import Step
@@ -326,7 +327,7 @@ def step_of(event: Event, *records: PartitionChangeRecord) -> Step:
     return take(SMALL, state, image_of(state, SMALL), event, records)
 
 
-SHRINK = Event(ALTER, RECOVERED, (1, 2))
+SHRINK = Event(Kind.ALTER, RECOVERED, (1, 2))
 SHRUNK = PartitionChangeRecord(partition_id=0, topic_id=TOPIC_ID, isr=(1, 2))
 
 
@@ -335,7 +336,7 @@ def test_a_shrink_is_no_violation() -> None:
 
 
 def test_a_proposal_of_the_past_that_is_accepted_is_noticed() -> None:
-    stale = Event(STALE, 1, (1, 2), "of an earlier leader epoch")
+    stale = Event(Kind.STALE, 1, (1, 2), StaleProposal.EARLIER_LEADER_EPOCH)
     assert why_wrong(step_of(stale, SHRUNK)) == "a proposal of an earlier leader epoch was accepted"
     assert why_wrong(step_of(stale)) is None
 

@@ -270,3 +270,13 @@ def test_what_is_asked_while_an_end_is_being_written_is_of_the_next_transaction(
     w.settle()
     assert added(w.answers[number]) == {U0: E.PRODUCER_FENCED}
     assert {row[0] for row in w.written} == {T0}
+
+
+def test_nobody_is_the_producer_of_the_markers_epoch() -> None:
+    w = World()
+    w.put(
+        Transaction(ID, 7, EPOCH_LAST, 60_000, State.ONGOING, Instant(5), partitions=(T0,), started_at=w.now, version=2)
+    )
+    w.end((7, EPOCH_LAST))
+    assert w.add((7, EPOCH_LAST + 1), U0) == {U0: E.PRODUCER_FENCED}
+    assert w.current().partitions == (T0,)

@@ -4,7 +4,7 @@ from tests.rows import each
 from tests.unit.txn.world import ID, T0, T1, World, add_request, added, end_request, init_request, offsets_request
 
 from strandline.base.errors import ErrorCode as E
-from strandline.base.ids import TRANSACTION_TOPIC
+from strandline.base.ids import TRANSACTION_TOPIC, LeaderEpoch
 from strandline.base.time import Instant
 from strandline.txn.states import State
 from strandline.txn.transaction import EPOCH_LAST, Transaction, restored, value_of
@@ -172,3 +172,35 @@ def test_a_foreign_record_with_odd_values_can_be_ended() -> None:
     w.settle()
     assert w.written == [(T0, 7, EPOCH_LAST + 1, False, 1)]
     assert w.current().client == (100, 0)
+
+
+def test_nothing_is_written_by_what_was_known_before_the_partition_is_led_anew() -> None:
+    """The request that waits would write behind records that this coordinator has not read."""
+    w = World()
+    w.start()
+    first, second = w.send(init_request()), w.send(init_request())
+    w.lead(1)
+    assert [w.answers[number].error_code for number in (first, second)] == [E.NOT_COORDINATOR] * 2
+    assert not w.log.under_way
+    assert w.start() == (100, 1)
+
+
+def test_what_time_ends_waits_until_a_partition_that_is_led_anew_is_loaded() -> None:
+    w = World(id_expiration_ms=100_000, remove_interval_ms=90_000)
+    w.begun(T0)
+    w.start("idle")
+    w.log.epoch = LeaderEpoch(1)  # the metadata comes later
+    w.wait(200_000)
+    assert not w.log.under_way
+    w.lead(1)
+    w.wait(100_000)
+    w.settle()
+    assert w.current().state is State.COMPLETE_ABORT
+    assert list(w.transactions.shards.loaded[0].entries) == [ID]
+
+
+def test_nothing_is_answered_by_what_was_known_before_the_partition_is_led_anew() -> None:
+    w = World()
+    w.begun(T0, T1)
+    w.log.epoch = LeaderEpoch(1)  # the metadata comes later
+    assert errors_of(w) == {E.NOT_COORDINATOR}

@@ -4,14 +4,13 @@ import os
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from strandline.base.effects import Effect
 from strandline.base.ids import TopicPartition
 from strandline.base.ports import DiskError
-from strandline.log.checkpoints import Unreadable, parse_epochs
+from strandline.log.checkpoints import Unreadable, parse_epochs, parse_offsets
 from strandline.log.evidence.clean_shutdown import FILE as CLEAN_SHUTDOWN
 from strandline.log.indexes.sparse import TIME_ENTRY
 from strandline.log.producers.producer_snapshot import SUFFIX as SNAPSHOT
-from strandline.replica.hosting.rows import CLEANED, HIGH_WATERMARKS, LOG_STARTS, RECOVERY_POINTS, read_checkpoint
+from strandline.replica.hosting.rows import CLEANED, HIGH_WATERMARKS, LOG_STARTS, RECOVERY_POINTS
 from strandline.server.storage.disk import RealDisk
 from strandline_spark.replica.errors import LogChanged
 from strandline_spark.replica.located import Replica, SegmentFile
@@ -56,15 +55,14 @@ def index_rows(replica: Replica) -> Iterator[Row]:
 def checkpoint_rows(replica: Replica) -> Iterator[Row]:
     """One for each log: what its directory's checkpoints say of it; null if they do not, or cannot be read."""
     at = TopicPartition(replica.topic, replica.partition)
-    effects: list[Effect] = []
     disk = RealDisk()
 
     def of(file: str) -> int | None:
         try:
-            rows = read_checkpoint(disk, replica.directory, file, effects)
-        except DiskError:
+            content = disk.read_file(f"{replica.directory}/{file}")
+            return None if content is None else parse_offsets(content).get(at)
+        except (DiskError, Unreadable):
             return None
-        return None if rows is None else rows.get(at)
 
     high_watermark, recovery_point, log_start = of(HIGH_WATERMARKS), of(RECOVERY_POINTS), of(LOG_STARTS)
     cleaned_to = of(CLEANED)

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 class Compacted(Value, frozen=True):
     files_before: int = 0
     files_after: int = 0
-    bytes_after: int = 0
 
 
 class Merge(Value, frozen=True):

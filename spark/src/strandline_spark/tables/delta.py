@@ -136,9 +136,7 @@ class DeltaTable(Table):
         noted = noting(self.known)
         metrics = self.table.optimize.compact(target_size=target_bytes, commit_properties=noted)
         self.table.vacuum(retention_hours=VACUUM_HOURS, dry_run=False, commit_properties=noted)
-        added = metrics["filesAdded"]
-        size = msgspec.json.decode(added).get("totalSize", 0) if isinstance(added, str) else added.get("totalSize", 0)
-        return Compacted(metrics["numFilesRemoved"], metrics["numFilesAdded"], size)
+        return Compacted(metrics["numFilesRemoved"], metrics["numFilesAdded"])
 
     def close(self) -> None:
         self.lock.release()

@@ -194,7 +194,7 @@ class IcebergTable(Table):
             self.abandon(layout)
             self.table.refresh()
             return Compacted()
-        return Compacted(sum(map(len, groups)), len(merged), sum(file.size_bytes for file in merged))
+        return Compacted(sum(map(len, groups)), len(merged))
 
     def close(self) -> None:
         if self.lock is not None:

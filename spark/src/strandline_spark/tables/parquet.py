@@ -156,7 +156,7 @@ class ParquetTable(Table):
         self.manifest.append(replaced)
         self.finish_replacement(replaced)
         self.manifest.fold()
-        return Compacted(len(old), len(merged), sum(file.size_bytes for file in merged))
+        return Compacted(len(old), len(merged))
 
     def finish_replacement(self, replaced: Replaced) -> None:
         self.place(os.path.join(self.path, replaced.staged), replaced.new)

@@ -43,7 +43,6 @@ OPTIONS: dict[str, str] = {  # name: default, as the page on the connector shows
 OF_SINKS = ("topic", "deliveryGuarantee")  # one set of options may serve to read and to write
 OF_SPARK = ("path", "checkpointLocation", "queryName")  # Spark passes its own along: of load, save and start
 OF_CATALOG = "provider"  # only tables of Spark's catalog have it
-STREAM_ONLY = ("maxOffsetsPerTrigger", "minOffsetsPerTrigger", "maxTriggerDelay")
 BATCH_ONLY = ("endingTimestamp", "endingOffsetsByTimestamp", "endingOffsets")
 
 ASSIGN_EXAMPLE = '{"topicA":[0,1],"topicB":[0,1]}'

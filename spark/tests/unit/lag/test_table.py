@@ -2,6 +2,7 @@
 
 from io import StringIO
 
+import pytest
 from rich.console import Console
 
 from strandline_spark.jobs.lag.samples import Ends, Sample, sampled
@@ -50,6 +51,18 @@ def test_a_line_says_it_all_and_a_table_too() -> None:
     text = console.export_text()
     assert "group g" in text
     assert "0: 210" in text
+
+
+@pytest.mark.parametrize("width", [40, 50, 60, 120])
+def test_a_table_fits_its_terminal_and_cuts_no_name_and_no_number(width: int) -> None:
+    samples = [at(2000, "group", "settlement-of-payments", "payments.europe", 0, 3_000_000, 1_234_567)]
+    console = Console(width=width, file=StringIO())
+    console.print(table_of(rows_of([], samples), 2000))
+    text = console.file.getvalue()  # type: ignore[attr-defined]  # it is the StringIO of above
+    assert max(map(len, text.splitlines())) <= width
+    assert "…" not in text
+    assert "1,765,433" in text
+    assert ("not shown" in text) == (width < 120)
 
 
 def test_a_summary_is_a_line() -> None:

@@ -52,6 +52,8 @@ def answer(node: NodePort, received: Received, now: Instant) -> list[Effect]:
             lying.setdefault(future.directory.path, []).append((hosted.name.topic, future_row(hosted, future)))
     directories = broker.directories
     closed = cordoned(host)
+    known = {*(log_dir.path for log_dir in directories.live), *directories.offline}
+    assert lying.keys() <= known, "each log lies in a directory that is described"
     results = [describe(node, log_dir, lying.get(log_dir.path, []), log_dir in closed) for log_dir in directories.live]
     results += [offline(log_dir) for log_dir in directories.offline.values()]
     results.sort(key=lambda row: row.log_dir)

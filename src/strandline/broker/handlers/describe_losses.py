@@ -67,6 +67,7 @@ def of_elections(image: Image) -> Iterator[Loss]:
 
 
 def loss_of(topic: str, at: TopicIdPartition, event: LossEvent, where: str, node: NodeId) -> Loss:
+    assert (node == NOBODY) == (where != REPLICA), "each broker has the same of the metadata log"
     return Loss(
         topic=topic,
         topic_id=at.topic_id,

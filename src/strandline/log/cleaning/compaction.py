@@ -302,7 +302,9 @@ class Compaction:
         if copy.size + size > OFFSET_SPAN_MAX:
             raise Uncleanable(f"{copy.path} becomes too large")
         assert all(one.last_offset < two.base_offset for (_, one), (_, two) in pairwise(fresh)), "in their order"
-        copy.file.append([batch for batch, _ in fresh])
+        assert fresh[0][1].base_offset >= copy.next_offset, "behind what was copied before"
+        written = copy.file.append([batch for batch, _ in fresh])
+        assert written == size
         for _, header in fresh:
             copy.enter(copy.size, header.size, header.last_offset, header.max_timestamp)
             copy.size += header.size

@@ -53,6 +53,7 @@ class EpochFile:
             self.save()
 
     def cut_start(self, offset: int) -> None:
+        assert offset >= 0
         if self.epochs.cut_start(offset):
             self.save()
 

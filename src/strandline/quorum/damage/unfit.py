@@ -60,13 +60,13 @@ def may_take(quorum: QuorumState, role: Follower | Observing, answer: Any, now: 
     is_elsewhere = answer.diverging_epoch.epoch >= 0 or answer.snapshot_id.epoch >= 0
     if not is_elsewhere and is_same(quorum, unfit.sound.end_offset, answer.records):
         what = f"{unfit.text}. Node {role.leader}, which leads, has the same"
-        quorum.verdict = f"{what}. {STOP.format(quorum.log.directory)}"
+        quorum.stop_for(f"{what}. {STOP.format(quorum.log.directory)}")
         return False
     if quorum.evidence.note_loss():
         role.fetching.retry_at = quorum.retry_at(Failure.MALFORMED, now)
         return False
     quorum.out.append(Report("warning", f"node {role.leader} has another record there: {unfit.offset} is copied again"))
-    quorum.unfit = None
+    quorum.become_fit()
     quorum.durability.truncate_to(unfit.sound.end_offset)
     return True
 

@@ -56,14 +56,10 @@ def encode_election(state: ElectionState, cluster_id: str, voters: Iterable[Node
     )
 
 
-def decode_election(content: bytes | None, path: str) -> ElectionState:
-    return decode_quorum_state(content, path)[0]
-
-
 def decode_quorum_state(content: bytes | None, path: str) -> tuple[ElectionState, int]:
-    """Also the applied offset, or what stands in its place. Raises ValueError: without a readable vote the node must
-    not vote. An epoch that is too large to be true is for `epochs.repaired`; a voted node that is not a voter stays,
-    since it keeps this node from voting again."""
+    """The election, and the applied offset or what stands in its place. Raises ValueError: without a readable vote the
+    node must not vote. An epoch that is too large to be true is for `epochs.repaired`; a voted node that is not a voter
+    stays, since it keeps this node from voting again."""
     if content is None:
         return ElectionState(), 0
     try:

@@ -239,6 +239,7 @@ class Fetcher:
         return effects
 
     def take(self, at: TopicIdPartition, row: PartitionData, effects: list[Effect], now: Instant) -> None:
+        """One partition of the answer. `effects` is a parameter, as below, since this is the hot path."""
         asked = self.asked.get(at)
         hosted = self.partitions.get(at)
         role = None if hosted is None else hosted.role
@@ -264,7 +265,7 @@ class Fetcher:
             self.serve(hosted, role, asked, answer, effects, now)
 
     def cut(self, effects: list[Effect], now: Instant) -> None:
-        """What many logs lose is noted with one wait for the disk, before any of them is cut."""
+        """What many logs lose is noted with one wait for the disk, before any of them is cut. `effects`: see `take`."""
         cutting, self.cutting = self.cutting, []
         assert cutting
         losing = []
@@ -284,6 +285,7 @@ class Fetcher:
     def serve(
         self, hosted: Hosted, role: Follower, asked: Position, answer: Served, effects: list[Effect], now: Instant
     ) -> None:
+        """`effects`: see `take`."""
         at = hosted.at
         # Consumers that read from here look when any of these changes.
         before = (role.high_watermark, role.log.log_start_offset, role.cuts) if hosted.watchers else None

@@ -109,7 +109,23 @@ class Hosted:
     def trust(self) -> None:
         self.is_doubtful = False
 
+    def share(self, counters: TopicCounters) -> None:
+        """It counts with the other partitions of its topic from now on."""
+        assert not self.gone, self.name
+        self.counters = counters
+
     # --- requests that wait
+
+    def watch(self, watcher: object) -> None:
+        assert not self.gone, self.name
+        self.watchers[watcher] = None
+
+    def unwatch(self, watcher: object) -> None:
+        self.watchers.pop(watcher, None)
+
+    def unwatch_all(self) -> None:
+        assert self.gone, self.name
+        self.watchers.clear()
 
     def wait(self, waiter: Waiter) -> None:
         """Keep the queue sorted. Only a duplicate's answer waits for less than its predecessors."""
@@ -136,6 +152,33 @@ class Hosted:
             waiter = waiting.popleft()
             if not waiter.done:
                 effects += waiter.complete(ErrorCode.NONE, now)
+        return effects
+
+    def wait_for_deletion(self, waiter: Waiter) -> None:
+        assert not waiter.done, self.name
+        assert not self.gone, self.name
+        self.deletions = [*(other for other in self.deletions if not other.done), waiter]
+
+    def complete_deletions(self, leader: Leader, now: Instant) -> list[Effect]:
+        """DeleteRecords is done where all live replicas' logs start at its offset or later."""
+        assert leader is self.role, self.name
+        effects: list[Effect] = []
+        low = leader.low_watermark()
+        for waiter in [w for w in self.deletions if w.required <= low]:
+            self.deletions.remove(waiter)
+            if not waiter.done:
+                effects += waiter.complete(ErrorCode.NONE, now)
+        return effects
+
+    def fail_those(self, kind: type[Waiter], error: ErrorCode, now: Instant) -> list[Effect]:
+        """This leadership goes on, and other requests wait on."""
+        effects: list[Effect] = []
+        failing = [waiter for waiter in self.waiting if type(waiter) is kind]
+        if failing:
+            self.waiting = deque(waiter for waiter in self.waiting if type(waiter) is not kind)
+        for waiter in failing:
+            if not waiter.done:
+                effects += waiter.complete(error, now)
         return effects
 
     def fail_waiting(self, error: ErrorCode, now: Instant) -> list[Effect]:

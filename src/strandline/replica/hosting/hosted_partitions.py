@@ -25,7 +25,7 @@ class HostedPartitions:
 
     def put(self, hosted: Hosted) -> None:
         assert not hosted.gone, hosted.name
-        hosted.counters = self.counters.setdefault(hosted.name.topic, hosted.counters)
+        hosted.share(self.counters.setdefault(hosted.name.topic, hosted.counters))
         self.by_name.setdefault(hosted.name.topic, {})[hosted.name.partition] = hosted
         self.by_id.setdefault(hosted.at.topic_id, {})[hosted.at.partition] = hosted
 

@@ -5,6 +5,8 @@ That cannot be for the cleaner's, since the logs that were compacted would be cu
 failed, unless the marker of a clean stop has the same offsets.
 """
 
+from collections.abc import Generator
+
 from strandline.base.effects import Effect, Report
 from strandline.base.ids import TopicPartition, Uuid
 from strandline.base.ports import Disk, DiskError
@@ -39,32 +41,30 @@ class Rows(Value, frozen=True):
         return None if self.recovery_points is None else self.recovery_points.get(name, 0)
 
 
-def read_rows(disk: Disk, directory: str, effects: list[Effect], *, is_vouched: bool) -> Rows:
+def read_rows(disk: Disk, directory: str, *, is_vouched: bool) -> Generator[Effect, None, Rows]:
     """`is_vouched`: the marker of a clean stop has the offsets too."""
-    cleaned = read_checkpoint(disk, directory, CLEANED, effects, is_needed=not is_vouched)
-    return Rows(
-        read_checkpoint(disk, directory, HIGH_WATERMARKS, effects) or {},
-        read_checkpoint(disk, directory, RECOVERY_POINTS, effects),
-        read_checkpoint(disk, directory, LOG_STARTS, effects) or {},
-        cleaned or {},
-        read_topic_ids(disk, directory, effects),
-    )
+    cleaned = yield from read_checkpoint(disk, directory, CLEANED, is_needed=not is_vouched)
+    high_watermarks = yield from read_checkpoint(disk, directory, HIGH_WATERMARKS)
+    recovery_points = yield from read_checkpoint(disk, directory, RECOVERY_POINTS)
+    log_starts = yield from read_checkpoint(disk, directory, LOG_STARTS)
+    topic_ids = yield from read_topic_ids(disk, directory)
+    return Rows(high_watermarks or {}, recovery_points, log_starts or {}, cleaned or {}, topic_ids)
 
 
-def read_topic_ids(disk: Disk, directory: str, effects: list[Effect]) -> dict[TopicPartition, Uuid]:
+def read_topic_ids(disk: Disk, directory: str) -> Generator[Effect, None, dict[TopicPartition, Uuid]]:
     path = f"{directory}/{TOPIC_IDS}"
     content = disk.read_file(path)
     try:
         return {} if content is None else parse_topic_ids(content)
     except Unreadable as error:
         without = "a log beside it that has lost its topic id cannot have it again"
-        effects.append(Report("warning", f"{path} is damaged, {without}: {error}"))
+        yield Report("warning", f"{path} is damaged, {without}: {error}")
         return {}
 
 
 def read_checkpoint(
-    disk: Disk, directory: str, file: str, effects: list[Effect], *, is_needed: bool = False
-) -> Offsets | None:
+    disk: Disk, directory: str, file: str, *, is_needed: bool = False
+) -> Generator[Effect, None, Offsets | None]:
     path = f"{directory}/{file}"
     content = disk.read_file(path)
     try:
@@ -73,5 +73,5 @@ def read_checkpoint(
         if is_needed:
             raise DiskError(f"{path} is damaged, and compacted logs are cut without it: {error}") from None
         without = WITHOUT.get(file, "the marker of the last stop says how far logs are compacted")
-        effects.append(Report("warning", f"{path} is damaged, {without}: {error}"))
+        yield Report("warning", f"{path} is damaged, {without}: {error}")
         return None

@@ -250,17 +250,19 @@ def began_uncleanly(partition: Partition) -> bool:
     return partition.leader_recovery_state == RECOVERING and not 0 <= began < partition.leader_epoch
 
 
-def begins(host: Host, hosted: Hosted, partition: Partition, effects: list[Effect], now: Instant) -> bool:
+def begins(host: Host, hosted: Hosted, partition: Partition, now: Instant) -> tuple[bool, list[Effect]]:
     """To be called before a replica leads. Was it elected without being in sync or eligible? Raises DiskError if the
-    ledger cannot be written."""
+    ledger cannot be written; then nothing has changed."""
     events = at_beginning(hosted, partition, now, is_whole=hosted.at in host.whole.logs)
     assert partition.leader == host.me, hosted.name
     if not events:
-        return False
+        return False, []
     Notes(host, hosted).note(events)
     # That nothing is known is only noted: after a process was killed it is so of every log that has one replica.
-    effects += [Report("warning", f"{hosted.name}: {describe(one)}") for one in events if one.certainty != UNKNOWN]
-    return partition.leader_recovery_state == RECOVERING
+    reports: list[Effect] = [
+        Report("warning", f"{hosted.name}: {describe(one)}") for one in events if one.certainty != UNKNOWN
+    ]
+    return partition.leader_recovery_state == RECOVERING, reports
 
 
 def expect_beginnings(host: Host, changed: Iterable[TopicIdPartition], now: Instant) -> None:

@@ -98,7 +98,9 @@ class Scrubber:
         for _ in range(LOGS_MAX):
             if left <= 0 or not self.begin():
                 break
-            left -= self.step(left, effects, now)
+            size, found = self.step(left, now)
+            left -= size
+            effects += found
         self.bytes += limit - left
         if not self.todo and self.place is None:
             return effects + self.rest(now)
@@ -118,8 +120,8 @@ class Scrubber:
                 self.place = Place(hosted)
         return True
 
-    def step(self, limit: int, effects: list[Effect], now: Instant) -> int:
-        """Check some batches of the log; returns how many bytes they have."""
+    def step(self, limit: int, now: Instant) -> tuple[int, list[Effect]]:
+        """Check some batches of the log. How many bytes do they have, and what follows from it?"""
         assert limit > 0
         place = self.place
         assert place is not None
@@ -128,7 +130,7 @@ class Scrubber:
         upto = hosted.high_watermark
         if not place.find_segment() or place.offset >= upto:
             self.place = None
-            return 0
+            return 0, []
         segment, before = place.segment, place.position
         try:
             checked = check(log, segment, before, place.offset, upto, limit)
@@ -136,12 +138,12 @@ class Scrubber:
         except DiskError as error:
             self.host.fail(hosted.directory, error)
             self.place = None
-            return 0
-        damage = checked.damage
+            return 0, []
+        damage, effects = checked.damage, list[Effect]()
         if damage is not None and damage.end > log.log_start_offset:
-            effects += self.repairs.found(hosted, segment, damage, now)
+            effects = self.repairs.found(hosted, segment, damage, now)
         place.passed(checked)
-        return max(checked.position - before, 1)
+        return max(checked.position - before, 1), effects
 
     def look(self, now: Instant) -> list[Effect]:
         """At where a read came upon damage."""

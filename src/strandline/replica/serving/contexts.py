@@ -59,14 +59,13 @@ class Interest:
             self.known_high_watermark = asked.high_watermark
 
     def watch(self, hosted: Hosted) -> None:
-        assert not hosted.gone, hosted.name
         self.unwatch()
         self.hosted = hosted
-        hosted.watchers[self] = None
+        hosted.watch(self)
 
     def unwatch(self) -> None:
         if self.hosted is not None:
-            self.hosted.watchers.pop(self, None)
+            self.hosted.unwatch(self)
 
 
 class Context:

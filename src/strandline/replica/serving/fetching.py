@@ -88,7 +88,8 @@ class Fetching:
         return effects
 
     def record(self, context: Context, named: list[Interest], effects: list[Effect], now: Instant) -> None:
-        """A follower asks: so it has what lies before. That may move the high watermark and let it into the ISR."""
+        """A follower asks: so it has what lies before. That may move the high watermark and let it into the ISR.
+        `effects` is a parameter, here and below, since this is the hot path."""
         replica = context.replica
         assert replica >= 0
         self.host.cluster.heard_of(replica, context.broker_epoch, now)
@@ -108,7 +109,7 @@ class Fetching:
             if before.log_end_offset != interest.offset and leader.advance(now):
                 self.high_watermark_moved(hosted, leader, effects, now)
             if hosted.deletions and hosted.role is leader:
-                effects += complete_deletions(hosted, leader, now)
+                effects += hosted.complete_deletions(leader, now)
         if self.out_of_sync.get(replica):
             self.expand(replica, now)
 
@@ -241,8 +242,7 @@ class Fetching:
     # --- what happened to a partition
 
     def appended(self, hosted: Hosted, leader: Leader, size: int, effects: list[Effect], now: Instant) -> None:
-        """The leader has appended: its followers' fetches are answered at once. `effects` is a parameter, as in the
-        next two methods, since this is the hot path."""
+        """The leader has appended: its followers' fetches are answered at once. `effects`: see `record`."""
         assert size > 0
         leader.unseen_bytes += size
         ready: list[ParkedFetch] = []
@@ -265,6 +265,7 @@ class Fetching:
             self.high_watermark_moved(hosted, leader, effects, now)
 
     def high_watermark_moved(self, hosted: Hosted, leader: Leader, effects: list[Effect], now: Instant) -> None:
+        """What waited for it is answered. `effects`: see `record`."""
         assert hosted.role is leader, hosted.name
         if hosted.waiting:
             effects += hosted.complete_waiting(leader, now)
@@ -294,7 +295,8 @@ class Fetching:
                     effects.append(self.reply(parked, collected, now))
 
     def copied(self, hosted: Hosted, effects: list[Effect], now: Instant) -> None:
-        """A follower's log or high watermark has moved: consumers that read it here may have something to read."""
+        """A follower's log or high watermark has moved: consumers that read it here may have something to read.
+        `effects`: see `record`."""
         ready: dict[ParkedFetch, None] = {}
         for interest in hosted.watchers:
             assert isinstance(interest, Interest)
@@ -329,7 +331,7 @@ class Fetching:
             if parked is not None and not parked.done:
                 effects += self.answer(parked, now)
         if hosted.gone:
-            hosted.watchers.clear()
+            hosted.unwatch_all()
             for candidates in self.out_of_sync.values():
                 candidates.pop(hosted, None)  # a follower that is dead does not ask any more
         return effects
@@ -340,18 +342,6 @@ class Fetching:
             for context in self.parked_followers.get(node, ()):
                 if context.parked is not None:
                     self.answer_soon(context.parked, now)
-
-
-def complete_deletions(hosted: Hosted, leader: Leader, now: Instant) -> list[Effect]:
-    """DeleteRecords is done where all live replicas' logs start at its offset or later."""
-    assert hosted.role is leader, hosted.name
-    effects: list[Effect] = []
-    low = leader.low_watermark()
-    for waiter in [w for w in hosted.deletions if w.required <= low]:
-        hosted.deletions.remove(waiter)
-        if not waiter.done:
-            effects += waiter.complete(ErrorCode.NONE, now)
-    return effects
 
 
 def size_of(records: RecordsValue) -> int:

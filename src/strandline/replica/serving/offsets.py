@@ -10,7 +10,7 @@ from strandline.replica.hosting.follower import Follower
 from strandline.replica.hosting.host import Host
 from strandline.replica.hosting.hosted import Hosted, leader_epoch_error
 from strandline.replica.hosting.leader import Leader
-from strandline.replica.serving.fetching import Fetching, complete_deletions
+from strandline.replica.serving.fetching import Fetching
 from strandline.wire.messages.records.delete_records import (
     DeleteRecordsPartition,
     DeleteRecordsPartitionResult,
@@ -230,7 +230,7 @@ class Offsets:
                 hosted = self.begin(topic.name, asked, part, now)
                 if hosted is not None:
                     assert type(hosted.role) is Leader
-                    hosted.deletions = [*(waiter for waiter in hosted.deletions if not waiter.done), part]
+                    hosted.wait_for_deletion(part)
                     deletion.open += 1
                     waits.append((hosted, hosted.role))
         assert deletion.open == len(waits)
@@ -240,7 +240,7 @@ class Offsets:
         effects: list[Effect] = []
         for hosted, leader in waits:
             if hosted.role is leader:  # else the directory has failed over a later partition
-                effects += complete_deletions(hosted, leader, now)
+                effects += hosted.complete_deletions(leader, now)
         return effects
 
     def begin(self, topic: str, asked: DeleteRecordsPartition, part: DeletionPart, now: Instant) -> Hosted | None:

@@ -13,7 +13,6 @@ Rules:
     gets NOT_ENOUGH_REPLICAS_AFTER_APPEND at once. The broker's own appends wait on, as there is nothing better to do
 """
 
-from collections import deque
 from typing import Any
 
 from strandline.base.effects import Caller, Close, Effect, Reply, ReplyTo
@@ -212,7 +211,8 @@ class Producing:
         effects: list[Effect],
         now: Instant,
     ) -> PartitionProduceResponse | Part:
-        """The answer for one partition, or what waits for it. `effects` is a parameter since this is the hot path."""
+        """The answer for one partition, or what waits for it. `effects` is a parameter, here and below, since this
+        is the hot path."""
         to, acks = parked.to, parked.acks
         if to.api_version < ZSTD_SINCE and has_zstd(data.records):
             return parked.refuse(data, ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, too_old(to.api_version))
@@ -242,7 +242,8 @@ class Producing:
         *,
         was_held: bool = False,
     ) -> PartitionProduceResponse | Part:
-        """The answer, or what waits for the high watermark; it is not in the queue yet."""
+        """The answer, or what waits for the high watermark; it is not in the queue yet.
+        `effects`: see `produce_one`."""
         acks = parked.acks
         may_begin = was_held or (parked.request.transactional_id is not None and not self.verifying.is_enabled)
         appended = self.append(
@@ -282,7 +283,7 @@ class Producing:
         effects: list[Effect],
         now: Instant,
     ) -> PartitionProduceResponse | Part:
-        """The batch is appended when the coordinator of its transaction has answered."""
+        """The batch is appended when the coordinator of its transaction has answered. `effects`: see `produce_one`."""
         assert parked.request.transactional_id is not None
         records: Any = data.records
         if self.verifying.is_full:
@@ -331,8 +332,8 @@ class Producing:
         where: Where | None = None,
         may_begin: bool = False,
     ) -> Appended | Refused:
-        """Append as the leader, and answer the fetches that wait for it. `where`: as the client's
-        request calls it; None: the broker itself appends."""
+        """Append as the leader, and answer the fetches that wait for it. `where`: as the client's request calls it;
+        None: the broker itself appends. `effects`: see `produce_one`."""
         counters = hosted.counters
         counters.produces += 1
         if acks == ACKS_ALL and len(leader.isr.isr) < leader.min_isr:
@@ -363,14 +364,7 @@ class Producing:
     def fail_under_min_isr(self, hosted: Hosted, now: Instant) -> list[Effect]:
         """The high watermark stands until the ISR grows, which may take longer than a producer's patience."""
         assert type(hosted.role) is Leader and hosted.role.is_under_min_isr(), hosted.name
-        effects: list[Effect] = []
-        parts = [waiter for waiter in hosted.waiting if type(waiter) is Part]
-        if parts:
-            hosted.waiting = deque(waiter for waiter in hosted.waiting if type(waiter) is not Part)
-        for part in parts:
-            if not part.done:
-                effects += part.complete(ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND, now)
-        return effects
+        return hosted.fail_those(Part, ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND, now)
 
     def append_internal(
         self,

@@ -78,6 +78,7 @@ class MetricsServer:
 
     async def connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
+        assert task not in self.connections
         self.connections[task] = None
         try:
             if len(self.connections) <= CONNECTIONS_MAX:
@@ -124,6 +125,7 @@ class MetricsServer:
     async def page(self) -> bytes:
         node = self.node
         assert node is not None
+        assert self.scraping.locked(), "one scrape at a time"
         readings: list[gauges.PartitionReading] = []
         if node.broker is not None:
             for reading in gauges.partition_readings(node.broker.replicas):

@@ -13,6 +13,7 @@ from typing import Any
 from strandline.base.effects import Answered, Event, Send
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import NodeId, TopicIdPartition
+from strandline.base.value import Value
 from strandline.metadata.image import RECOVERED, RECOVERING, Image, Partition
 from strandline.sim.faults.injector import FaultInjector
 from strandline.sim.faults.scripted import when
@@ -34,6 +35,12 @@ NEVER_REACHED = -1000  # epochs ahead
 STATION = "liar"  # another name would change what follows from a seed
 
 
+class ForgedToken(Value, frozen=True):
+    """What is wrong about the request."""
+
+    why: str
+
+
 class Forger(Station):
     """Sends proposals in the name of a leader. The controller must reject each of them."""
 
@@ -46,14 +53,15 @@ class Forger(Station):
     def say(self, why: str, controller: Machine, request: Any, version: int) -> None:
         self.sent += 1
         where, channel = controller.where["CONTROLLER"], str(self.sent)
-        self.network.send(self, Send(where, channel, request, version, TIMEOUT_MS, ("absurd", why)))
+        self.network.send(self, Send(where, channel, request, version, TIMEOUT_MS, ForgedToken(why)))
 
     def event(self, event: Event) -> None:
         if type(event) is not Answered or type(event.message) is not AlterPartitionResponse:
             return
         rows = [row for topic in event.message.topics for row in topic.partitions]
         if not event.message.error_code and any(row.error_code in TAKEN for row in rows):
-            raise self.world.violated(f"the controller takes {event.token[1]}", str(event.message))
+            assert isinstance(event.token, ForgedToken), event
+            raise self.world.violated(f"the controller takes {event.token.why}", str(event.message))
 
 
 def absurd_proposal(injector: FaultInjector, rng: Random) -> None:

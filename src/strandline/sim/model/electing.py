@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from strandline.sim.model.events import ANYBODY, BEGINS_EMPTY, DESIGNATE, RECOVER, SWEEP, UNFENCE
+from strandline.sim.model.events import Kind
 from strandline.sim.model.ghosts import holders, unclean_leader
 from strandline.sim.model.setup import AGGRESSIVE, BALANCED, STRATEGIES
 from strandline.sim.model.state import LEADER_EPOCH, NO_ONE, State
@@ -19,7 +19,7 @@ def last_led(step: Step) -> int:
     directory. Nobody keeps it without ELR."""
     old, new, event = step.old, step.new, step.event
     node = old.leader if old.leader > 0 else old.last_leader
-    has_begun_anew = event.kind == BEGINS_EMPTY and event.node == node
+    has_begun_anew = event.kind is Kind.BEGINS_EMPTY and event.node == node
     return node if step.setup.elr and node in new.replicas and not has_begun_anew else NO_ONE
 
 
@@ -33,7 +33,7 @@ def may_recover(state: State) -> bool:
 
 
 def why_too_early(step: Step, leader: int) -> str | None:
-    if step.event.kind == DESIGNATE or may_recover(step.old):
+    if step.event.kind is Kind.DESIGNATE or may_recover(step.old):
         return None
     return f"broker {leader} was elected by a recovery ({STRATEGIES[step.old.strategy]}) that may not end yet"
 
@@ -54,21 +54,21 @@ def why_not_allowed(step: Step) -> str | None:
     leader = unclean_leader(*step[:4])
     if leader == NO_ONE:
         return None
-    if event.kind == RECOVER and not is_known(step.old, leader):
+    if event.kind is Kind.RECOVER and not is_known(step.old, leader):
         return f"broker {leader} was elected by a recovery, and is only being added"
-    if event.kind == DESIGNATE or (event.kind == RECOVER and is_known(step.old, event.node)):
+    if event.kind is Kind.DESIGNATE or (event.kind is Kind.RECOVER and is_known(step.old, event.node)):
         if leader == event.node:
             return why_too_early(step, leader)
         return f"broker {event.node} was designated, and broker {leader} elected"
-    if event.kind == RECOVER:
+    if event.kind is Kind.RECOVER:
         return why_too_early(step, leader)
     first = last_led(step)
     has_first = first != NO_ONE and not (holders(*step[:4]) & set(new.replicas)) and new.lives(first)
-    strategy = AGGRESSIVE if event.kind == ANYBODY else step.old.strategy
-    if event.kind != ANYBODY and setup.managed:
+    strategy = AGGRESSIVE if event.kind is Kind.ANYBODY else step.old.strategy
+    if event.kind is not Kind.ANYBODY and setup.managed:
         return f"broker {leader} was elected uncleanly, though recoveries are managed"
     if strategy == AGGRESSIVE and (leader == first or not has_first):
-        empty = (*new.adding, *((event.node,) if event.kind == BEGINS_EMPTY else ()))
+        empty = (*new.adding, *((event.node,) if event.kind is Kind.BEGINS_EMPTY else ()))
         is_worse = (
             leader != first and leader in new.adding and any(new.lives(n) for n in new.replicas if n not in empty)
         )
@@ -86,11 +86,11 @@ def why_still_leaderless(step: Step) -> str | None:
     event, new, setup = step.event, step.new, step.setup
     if new.leader > 0:
         return None
-    if event.kind == DESIGNATE or (event.kind == RECOVER and must_recover(step)):
+    if event.kind is Kind.DESIGNATE or (event.kind is Kind.RECOVER and must_recover(step)):
         return f"broker {event.node} was designated, and nobody leads"
-    if event.kind != ANYBODY and (setup.managed or event.kind not in (SWEEP, UNFENCE)):
+    if event.kind is not Kind.ANYBODY and (setup.managed or event.kind not in (Kind.SWEEP, Kind.UNFENCE)):
         return None
-    strategy = AGGRESSIVE if event.kind == ANYBODY else new.strategy
+    strategy = AGGRESSIVE if event.kind is Kind.ANYBODY else new.strategy
     if strategy == AGGRESSIVE and any(new.lives(n) for n in new.replicas):
         return "nobody leads although anybody may"
     if strategy == BALANCED and not (new.isr or new.elr) and new.last_leader > 0 and new.lives(new.last_leader):

@@ -8,6 +8,7 @@ past (`stale`). They are tried in every state with a leader.
 """
 
 from collections.abc import Iterator, Sequence
+from enum import Enum
 from itertools import combinations
 from random import Random
 from typing import Any, NamedTuple
@@ -25,6 +26,7 @@ from strandline.metadata.image import NO_LEADER_CHANGE, RECOVERED, RECOVERING, I
 from strandline.metadata.records import PartitionChangeRecord
 from strandline.sim.model import requests
 from strandline.sim.model.recovering import designated, recovered
+from strandline.sim.model.requests import StaleProposal
 from strandline.sim.model.setup import Setup
 from strandline.sim.model.state import (
     ACTIVE,
@@ -51,44 +53,58 @@ RNG = Random(0)  # nothing here draws from it
 ALTER_VERSION = 3
 LEAVES = (LEAVING, STOPPED, GONE)
 
-# Kinds of events.
-FENCE, UNFENCE, SHUT_DOWN, CLEAN, UNCLEAN_START, UNREGISTER = (
-    "fence",
-    "unfence",
-    "shut down",
-    "clean start",
-    "unclean start",
-    "unregister",
-)
-TORN_START, FINDS = "torn start", "finds damage"  # what a broker knows that its replica lost
-ALTER, STALE, MIN_ISR, SWEEP, REASSIGN, CANCEL, COMPLETE, REORDER, CATCH_UP = (
-    "alter",
-    "stale",
-    "min isr",
-    "sweep",
-    "reassign",
-    "cancel",
-    "complete",
-    "reorder",
-    "catch up",
-)
-RECOVER, DESIGNATE, ANYBODY = "recover", "designate", "anybody"  # unclean elections that a recovery, or somebody, wants
-DIRECTORY_FAILS, MOVED, LIES_AWAY, BEGINS_EMPTY = "directory fails", "moved", "lies away", "begins empty"
-TELLS = (TORN_START, FINDS)
-STARTS = (CLEAN, UNCLEAN_START, TORN_START)
-LIVES = (FENCE, UNFENCE, SHUT_DOWN, *STARTS, UNREGISTER, FINDS)  # of one broker, `node`
-LOSSES = (UNCLEAN_START, UNREGISTER, BEGINS_EMPTY, TORN_START, FINDS)  # what the broker had is gone
-MOVES = (REASSIGN, CANCEL)  # of replicas, by an operator
-PLACES = (DIRECTORY_FAILS, MOVED, LIES_AWAY, BEGINS_EMPTY)  # of a replica: whether its directory is one of the broker's
 
-WITHOUT = "without its directory"  # how a broker starts
+class Kind(Enum):
+    FENCE = "fence"
+    UNFENCE = "unfence"
+    SHUT_DOWN = "shut down"
+    CLEAN = "clean start"
+    UNCLEAN_START = "unclean start"
+    TORN_START = "torn start"  # a clean start, of a broker that knows what its replica lost
+    UNREGISTER = "unregister"
+    FINDS = "finds damage"
+    ALTER = "alter"
+    STALE = "stale"
+    MIN_ISR = "min isr"
+    SWEEP = "sweep"
+    REASSIGN = "reassign"
+    CANCEL = "cancel"
+    COMPLETE = "complete"
+    REORDER = "reorder"
+    CATCH_UP = "catch up"
+    RECOVER = "recover"  # as a recovery wants it
+    DESIGNATE = "designate"  # an operator names the leader
+    ANYBODY = "anybody"  # an operator lets anybody lead
+    DIRECTORY_FAILS = "directory fails"
+    MOVED = "moved"
+    LIES_AWAY = "lies away"
+    BEGINS_EMPTY = "begins empty"
+
+
+TELLS = (Kind.TORN_START, Kind.FINDS)
+STARTS = (Kind.CLEAN, Kind.UNCLEAN_START, Kind.TORN_START)
+LIVES = (Kind.FENCE, Kind.UNFENCE, Kind.SHUT_DOWN, *STARTS, Kind.UNREGISTER, Kind.FINDS)  # of one broker, `node`
+# What the broker had is gone.
+LOSSES = (Kind.UNCLEAN_START, Kind.UNREGISTER, Kind.BEGINS_EMPTY, Kind.TORN_START, Kind.FINDS)
+MOVES = (Kind.REASSIGN, Kind.CANCEL)  # of replicas, by an operator
+# Of a replica: whether its directory is one of the broker's.
+PLACES = (Kind.DIRECTORY_FAILS, Kind.MOVED, Kind.LIES_AWAY, Kind.BEGINS_EMPTY)
+
+
+class Start(Enum):
+    """How a broker starts, if not as it was."""
+
+    WITHOUT_DIRECTORY = "without its directory"
+
+
+How = Start | Election | StaleProposal
 
 
 class Event(NamedTuple):
-    kind: str
+    kind: Kind
     node: int = 0  # the broker, or the number that is set
     ids: Ids = ()  # the ISR that is proposed, or the replicas that are wanted
-    how: str = ""
+    how: How | None = None
 
 
 def events(state: State, setup: Setup) -> Iterator[Event]:
@@ -96,24 +112,24 @@ def events(state: State, setup: Setup) -> Iterator[Event]:
     if state.leader > 0:
         yield from proposals(state)
     for value in setup.allowed_min_isrs:
-        yield Event(MIN_ISR, value)
+        yield Event(Kind.MIN_ISR, value)
     if state.leader < 0:
         yield from recoveries(state, setup)
-    yield Event(SWEEP, how="KEEP")
-    yield Event(SWEEP, how="PREFERRED")
+    yield Event(Kind.SWEEP, how=Election.KEEP)
+    yield Event(Kind.SWEEP, how=Election.PREFERRED)
     if setup.reassign:
         is_moving = bool(state.adding or state.removing)
         if is_moving:
-            yield Event(CANCEL)
-            yield Event(COMPLETE)
+            yield Event(Kind.CANCEL)
+            yield Event(Kind.COMPLETE)
         if setup.redirect or not is_moving:
             yield from reassignments(state, setup)
     if setup.reorder:
         staying = [n for n in state.replicas if n not in state.removing]
         for first in staying[1:]:
-            yield Event(REORDER, ids=(first, *(n for n in state.replicas if n != first)))
+            yield Event(Kind.REORDER, ids=(first, *(n for n in state.replicas if n != first)))
     if state.known_min != state.effective_min_isr:
-        yield Event(CATCH_UP, state.leader)
+        yield Event(Kind.CATCH_UP, state.leader)
 
 
 def lives(state: State, setup: Setup) -> Iterator[Event]:
@@ -121,26 +137,26 @@ def lives(state: State, setup: Setup) -> Iterator[Event]:
     may_leave = setup.crowded or not any(status in LEAVES for status in state.statuses)
     for node, status in enumerate(state.statuses, 1):
         if status in (ACTIVE, LEAVING):
-            yield Event(FENCE, node)
+            yield Event(Kind.FENCE, node)
             if setup.shutdown and (status == LEAVING or may_leave):
-                yield Event(SHUT_DOWN, node)
+                yield Event(Kind.SHUT_DOWN, node)
         elif status == FENCED:
-            yield Event(UNFENCE, node)
-        starts = ("", WITHOUT) if setup.directories and stores(state, node) else ("",)
+            yield Event(Kind.UNFENCE, node)
+        starts = (None, Start.WITHOUT_DIRECTORY) if setup.directories and stores(state, node) else (None,)
         for how in starts:
-            yield Event(UNCLEAN_START, node, how=how)
+            yield Event(Kind.UNCLEAN_START, node, how=how)
             if status != GONE:  # it has an epoch to have stopped cleanly in
-                yield Event(CLEAN, node, how=how)
+                yield Event(Kind.CLEAN, node, how=how)
         if setup.torn and status != GONE and node in state.replicas:
-            yield Event(TORN_START, node)
+            yield Event(Kind.TORN_START, node)
             if status in (ACTIVE, LEAVING, FENCED):
-                yield Event(FINDS, node)
+                yield Event(Kind.FINDS, node)
         if setup.directories and status in (ACTIVE, LEAVING, FENCED) and node in state.replicas:
             yield from placements(state, node)
         if status == GONE:
             continue
         if setup.unregister and (status in LEAVES or may_leave):
-            yield Event(UNREGISTER, node)
+            yield Event(Kind.UNREGISTER, node)
 
 
 def stores(state: State, node: int) -> bool:
@@ -151,12 +167,12 @@ def placements(state: State, node: int) -> Iterator[Event]:
     """What a broker that lives finds out about the directory of its replica."""
     place = state.places[node - 1]
     if place == HERE:
-        yield Event(DIRECTORY_FAILS, node)
+        yield Event(Kind.DIRECTORY_FAILS, node)
     if place == AWAY:
-        yield Event(BEGINS_EMPTY, node)
+        yield Event(Kind.BEGINS_EMPTY, node)
     else:
-        yield Event(MOVED, node)
-        yield Event(LIES_AWAY, node)
+        yield Event(Kind.MOVED, node)
+        yield Event(Kind.LIES_AWAY, node)
 
 
 def recoveries(state: State, setup: Setup) -> Iterator[Event]:
@@ -164,11 +180,11 @@ def recoveries(state: State, setup: Setup) -> Iterator[Event]:
     for node in state.replicas:
         if state.lives(node):
             if setup.managed:
-                yield Event(RECOVER, node)
+                yield Event(Kind.RECOVER, node)
             if setup.by_hand:
-                yield Event(DESIGNATE, node)
+                yield Event(Kind.DESIGNATE, node)
     if setup.by_hand:
-        yield Event(ANYBODY)
+        yield Event(Kind.ANYBODY)
 
 
 def proposals(state: State) -> Iterator[Event]:
@@ -176,11 +192,11 @@ def proposals(state: State) -> Iterator[Event]:
     leader, others = state.leader, [n for n in state.replicas if n != state.leader]
     for size in range(len(others) + 1):
         for chosen in combinations(others, size):
-            yield Event(ALTER, RECOVERED, tuple(n for n in state.replicas if n == leader or n in chosen))
-    yield Event(ALTER, RECOVERING, (leader,))
+            yield Event(Kind.ALTER, RECOVERED, tuple(n for n in state.replicas if n == leader or n in chosen))
+    yield Event(Kind.ALTER, RECOVERING, (leader,))
     everyone = tuple(n for n in state.replicas if state.lives(n))
-    for how in requests.STALE_PROPOSALS:
-        yield Event(STALE, leader, everyone if len(everyone) != len(state.isr) else (leader,), how)
+    for how in StaleProposal:
+        yield Event(Kind.STALE, leader, everyone if len(everyone) != len(state.isr) else (leader,), how)
 
 
 def reassignments(state: State, setup: Setup) -> Iterator[Event]:
@@ -196,7 +212,7 @@ def reassignments(state: State, setup: Setup) -> Iterator[Event]:
             kept = [next(newcomers, 0) if n in gone else n for n in before]
             target = (*(n for n in kept if n), *newcomers)
             if len(target) >= setup.fewest_replicas or len(target) > len(before):
-                yield Event(REASSIGN, ids=target)
+                yield Event(Kind.REASSIGN, ids=target)
 
 
 def subsets(nodes: Sequence[int]) -> Iterator[Ids]:
@@ -213,28 +229,29 @@ def basis_of(image: Image, setup: Setup) -> Basis:
 
 def records_of(event: Event, state: State, setup: Setup, basis: Basis) -> Sequence[Any]:
     kind, node = event.kind, NodeId(event.node)
-    if kind == ALTER:
+    if kind is Kind.ALTER:
         return plan_alter_partition(requests.proposal(state.leader, event.ids, node), basis, ALTER_VERSION).records
-    if kind == STALE:
+    if kind is Kind.STALE:
         return plan_alter_partition(stale(state, event), basis, ALTER_VERSION).records
-    if kind == FENCE:
+    if kind is Kind.FENCE:
         return plan_fencing(basis.image.brokers[node], basis)
-    if kind in (UNFENCE, SHUT_DOWN):
-        return plan_heartbeat(requests.heartbeat(node, kind == SHUT_DOWN), basis).records
-    if kind == FINDS:
+    if kind in (Kind.UNFENCE, Kind.SHUT_DOWN):
+        return plan_heartbeat(requests.heartbeat(node, kind is Kind.SHUT_DOWN), basis).records
+    if kind is Kind.FINDS:
         return plan_heartbeat(requests.heartbeat(node, lost=True), basis).records
     if kind in STARTS:
-        request = requests.registration(node, kind != UNCLEAN_START, log_dirs(event, setup), kind == TORN_START)
+        is_clean, has_lost = kind is not Kind.UNCLEAN_START, kind is Kind.TORN_START
+        request = requests.registration(node, is_clean, log_dirs(event, setup), has_lost)
         return plan_registration(request, basis, False).records
-    if kind == UNREGISTER:
+    if kind is Kind.UNREGISTER:
         return plan_unregistration(UnregisterBrokerRequest(broker_id=node), basis).records
     if kind in PLACES:
         return located(event, basis)
-    if kind == RECOVER:
+    if kind is Kind.RECOVER:
         return recovered(state, node, basis)
-    if kind == DESIGNATE:
+    if kind is Kind.DESIGNATE:
         return designated(node, basis)
-    if kind == ANYBODY:
+    if kind is Kind.ANYBODY:
         return plan_elections(requests.ANYBODY, basis).records
     return wanted(event, state, basis)
 
@@ -243,36 +260,38 @@ def log_dirs(event: Event, setup: Setup) -> tuple[Uuid, ...]:
     if not setup.directories:
         return ()
     node = event.node
-    return (SPARE[node],) if event.how == WITHOUT else (HOME[node], SPARE[node])
+    return (SPARE[node],) if event.how is Start.WITHOUT_DIRECTORY else (HOME[node], SPARE[node])
 
 
 def located(event: Event, basis: Basis) -> Sequence[Any]:
     kind, node = event.kind, event.node
-    if kind == DIRECTORY_FAILS:
+    if kind is Kind.DIRECTORY_FAILS:
         return plan_heartbeat(requests.heartbeat(node, offline=(HOME[node],)), basis).records
-    directory = OTHER[node] if kind == LIES_AWAY else SPARE[node]
+    directory = OTHER[node] if kind is Kind.LIES_AWAY else SPARE[node]
     return plan_assign_replicas(requests.lying(node, directory), basis).records
 
 
 def wanted(event: Event, state: State, basis: Basis) -> Sequence[Any]:
     """What operators and the controller's own clock ask for."""
     kind = event.kind
-    if kind == MIN_ISR:
+    if kind is Kind.MIN_ISR:
         return plan_alter_configs(requests.setting(MIN_ISR_KEY, str(event.node)), basis).records
-    if kind == SWEEP:
-        return basis.elections(1, Election[event.how])
+    if kind is Kind.SWEEP:
+        assert isinstance(event.how, Election)
+        return basis.elections(1, event.how)
     if kind in MOVES:
-        return plan_reassignments(requests.moving(event.ids if kind == REASSIGN else None), basis).records
-    if kind == COMPLETE:
+        return plan_reassignments(requests.moving(event.ids if kind is Kind.REASSIGN else None), basis).records
+    if kind is Kind.COMPLETE:
         return completions(basis)
-    if kind == REORDER:
+    if kind is Kind.REORDER:
         return (ordered(state, event.ids),)
-    assert kind == CATCH_UP
+    assert kind is Kind.CATCH_UP
     return ()
 
 
 def stale(state: State, event: Event) -> Any:
     other = next((n for n in state.replicas if n != state.leader and state.lives(n)), state.leader)
+    assert isinstance(event.how, StaleProposal)
     return requests.stale_proposal(state.leader, event.ids, event.how, other)
 
 

@@ -21,26 +21,12 @@ from strandline.controller import basis
 from strandline.controller.basis import Basis
 from strandline.controller.brokers import directories
 from strandline.controller.configs import MIN_ISR_KEY
-from strandline.controller.partition import Rules, Wish, plan_change
+from strandline.controller.partition import Election, Rules, Wish, plan_change
 from strandline.controller.partitions import elections, isr, reassignments, recovery
 from strandline.metadata.image import Image, Partition
 from strandline.metadata.records import PartitionChangeRecord
 from strandline.metadata.strategy import STRATEGY_KEY
-from strandline.sim.model.events import (
-    ALTER,
-    CATCH_UP,
-    DESIGNATE,
-    LIVES,
-    LOSSES,
-    MOVES,
-    REASSIGN,
-    RECOVER,
-    SWEEP,
-    Event,
-    basis_of,
-    events,
-    records_of,
-)
+from strandline.sim.model.events import LIVES, LOSSES, MOVES, Event, Kind, basis_of, events, records_of
 from strandline.sim.model.ghosts import ghosts
 from strandline.sim.model.laws import why_idle, why_wrong
 from strandline.sim.model.setup import STRATEGIES, Setup
@@ -64,7 +50,7 @@ from strandline.sim.model.transcript import Transition, transcript
 Planner = Callable[[TopicIdPartition, Partition, Wish, Rules], PartitionChangeRecord | None]
 Progress = Callable[[int, int, int], None]  # states, those of the frontier still to do, depth
 PROGRESS_EVERY = 500
-PREFERRED_SWEEP = Event(SWEEP, how="PREFERRED")
+PREFERRED_SWEEP = Event(Kind.SWEEP, how=Election.PREFERRED)
 
 
 class Exploration(Value, frozen=True):
@@ -172,7 +158,7 @@ class Search:
             if seen is None:
                 seen = orders[state.strategy, first] = self.seen(usual.reached, led_by(state, first), first)
             same = event
-            if event.kind == REASSIGN and first in event.ids:
+            if event.kind is Kind.REASSIGN and first in event.ids:
                 same = event._replace(ids=(first, *(n for n in event.ids if n != first)))
             counterexample = self.judge(seen, self.tried(seen, same))
             if counterexample is not None:
@@ -227,9 +213,9 @@ def bears(step: Step) -> bool:
     """May the strategy have a part in this? It says who may lead where nobody may cleanly, and what replicas may be
     taken away then. Where recoveries are managed, it is they that go by it."""
     old, new, kind = step.old, step.new, step.event.kind
-    if kind == RECOVER:
+    if kind is Kind.RECOVER:
         return True
-    if step.setup.managed or kind == DESIGNATE:
+    if step.setup.managed or kind is Kind.DESIGNATE:
         return False
     if kind in MOVES and not step.records:
         return True  # it was refused, or there was nothing to do
@@ -239,7 +225,7 @@ def bears(step: Step) -> bool:
 
 def depends_on_order(step: Step) -> bool:
     """May another be elected if another is the preferred leader? If nobody is, nobody would be."""
-    if step.event.kind in (RECOVER, DESIGNATE) or step.new.leader < 0:
+    if step.event.kind in (Kind.RECOVER, Kind.DESIGNATE) or step.new.leader < 0:
         return False
     return step.new.leader != step.old.leader or step.event == PREFERRED_SWEEP
 
@@ -247,7 +233,7 @@ def depends_on_order(step: Step) -> bool:
 def take(setup: Setup, old: State, image: Image, event: Event, records: Sequence[Any]) -> Step:
     """One event: the records, applied by the code that every node applies them with, and the state that they make."""
     if not records:
-        new = old._replace(known_min=old.effective_min_isr) if event.kind == CATCH_UP else old
+        new = old._replace(known_min=old.effective_min_isr) if event.kind is Kind.CATCH_UP else old
         return Step(setup, event, old, new, records, image, False)
     after = image.copy()
     after.apply_all(records)  # type: ignore[arg-type]  # any sequence will do
@@ -278,7 +264,7 @@ def take(setup: Setup, old: State, image: Image, event: Event, records: Sequence
     )
     # Whoever leads anew, or knows a partition epoch that it did not propose itself, has read the log up to there.
     # Without ELR it is all one: who has left an ISR is not eligible.
-    hears_answer = event.kind == ALTER and partition.leader_epoch == LEADER_EPOCH
+    hears_answer = event.kind is Kind.ALTER and partition.leader_epoch == LEADER_EPOCH
     is_behind = setup.elr and setup.leader_lags and partition.leader > 0 and (hears_answer or not is_changed)
     known = min(old.known_min, new.effective_min_isr) if is_behind else new.effective_min_isr
     if known != old.known_min:

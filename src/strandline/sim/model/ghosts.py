@@ -13,7 +13,7 @@ No exception are a broker that is unregistered (it has lost everything, and is r
 and a reassignment by which min ISR counts more replicas, or fewer.
 """
 
-from strandline.sim.model.events import ALTER, FINDS, LOSSES, MIN_ISR, Event
+from strandline.sim.model.events import LOSSES, Event, Kind
 from strandline.sim.model.setup import Setup
 from strandline.sim.model.state import NO_ONE, UNSETTLED, State
 
@@ -24,7 +24,7 @@ def holders(setup: Setup, event: Event, old: State, new: State) -> set[int]:
     if event.kind in LOSSES:
         if not is_last_standing(setup, event, old, new):
             holding.discard(event.node)
-    elif event.kind == ALTER and set(new.isr) - set(old.isr):
+    elif event.kind is Kind.ALTER and set(new.isr) - set(old.isr):
         holding |= set(event.ids)
     return holding
 
@@ -36,7 +36,8 @@ def is_last_standing(setup: Setup, event: Event, old: State, new: State) -> bool
 
 def unclean_leader(setup: Setup, event: Event, old: State, new: State) -> int:
     """Who begins to lead and may lack committed records, or nobody."""
-    goes_on = new.leader == old.leader and event != Event(FINDS, new.leader)  # or it leads anew, after what it lost
+    begins_anew = event == Event(Kind.FINDS, new.leader)  # after what it lost
+    goes_on = new.leader == old.leader and not begins_anew
     if new.leader <= 0 or goes_on or new.leader in holders(setup, event, old, new):
         return NO_ONE
     return new.leader
@@ -47,7 +48,7 @@ def ghosts(setup: Setup, event: Event, old: State, new: State) -> tuple[int, boo
     minimum = new.effective_min_isr
     if len(new.isr) >= minimum:
         return 0, True
-    if old.lossy == UNSETTLED or event.kind == MIN_ISR or unclean_leader(setup, event, old, new) != NO_ONE:
+    if old.lossy == UNSETTLED or event.kind is Kind.MIN_ISR or unclean_leader(setup, event, old, new) != NO_ONE:
         return UNSETTLED, True
     is_loss = event.kind in LOSSES and event.node in (*old.isr, *old.elr)
     remembers = old.remembers and set(old.last_known) <= set(new.replicas)

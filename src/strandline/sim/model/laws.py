@@ -16,20 +16,9 @@ from typing import Any
 from strandline.base.ids import NodeId
 from strandline.metadata.image import RECOVERED, RECOVERING
 from strandline.sim.model.electing import ELECTING, naming, why_last_leader_wrong, why_still_leaderless
-from strandline.sim.model.events import (
-    ALTER,
-    CANCEL,
-    LOSSES,
-    MIN_ISR,
-    MOVED,
-    PLACES,
-    REASSIGN,
-    REORDER,
-    STALE,
-    STARTS,
-    TELLS,
-)
+from strandline.sim.model.events import LOSSES, MOVES, PLACES, STARTS, TELLS, Kind
 from strandline.sim.model.ghosts import holders, unclean_leader
+from strandline.sim.model.requests import StaleProposal
 from strandline.sim.model.setup import Setup
 from strandline.sim.model.state import LEADER_EPOCH, NEXT_OFFSET, NO_ONE, PARTITION_EPOCH, UNSETTLED, State
 from strandline.sim.model.step import Step
@@ -39,9 +28,10 @@ from strandline.sim.model.step import Step
 
 def why_not_silent(step: Step) -> str | None:
     """Nothing is emitted when nothing changes, and nothing at all for a proposal of the past."""
-    if step.event.kind == STALE and step.records:
-        return f"a proposal {step.event.how} was accepted"
-    if not step.is_changed or step.event.kind in (REORDER, *PLACES, *TELLS) or has_renewed_epoch(step):
+    if step.event.kind is Kind.STALE and step.records:
+        assert isinstance(step.event.how, StaleProposal)
+        return f"a proposal {step.event.how.value} was accepted"
+    if not step.is_changed or step.event.kind in (Kind.REORDER, *PLACES, *TELLS) or has_renewed_epoch(step):
         return None  # Where a replica lies is written, too, and what it lost: no part of the shape.
     if shape(step.old) == shape(step.new):
         return "the partition was written although nothing changes"
@@ -50,7 +40,7 @@ def why_not_silent(step: Step) -> str | None:
 
 def why_rewritten(step: Step) -> str | None:
     """A set is not written for its order."""
-    if step.event.kind == REORDER:
+    if step.event.kind is Kind.REORDER:
         return None
     old = step.old
     for change in step.changes:
@@ -67,7 +57,7 @@ def why_rewritten(step: Step) -> str | None:
 def why_moved_with_effect(step: Step) -> str | None:
     """A replica that lies in another directory, and is alive there as it was, changes nothing else (T9)."""
     old, new = step.old, step.new
-    if step.event.kind != MOVED or old.leader < 0 or old.adding or old.removing:
+    if step.event.kind is not Kind.MOVED or old.leader < 0 or old.adding or old.removing:
         return None
     return None if shape(old) == shape(new) else "a replica moved to another directory, and more was changed than that"
 
@@ -75,7 +65,7 @@ def why_moved_with_effect(step: Step) -> str | None:
 def has_renewed_epoch(step: Step) -> bool:
     """With ELR another effective min ISR is reason enough to begin a partition epoch."""
     is_other = step.old.effective_min_isr != step.new.effective_min_isr
-    return step.setup.elr and step.event.kind == MIN_ISR and is_other
+    return step.setup.elr and step.event.kind is Kind.MIN_ISR and is_other
 
 
 def shape(state: State) -> tuple[Any, ...]:
@@ -97,7 +87,7 @@ def why_epochs_wrong(step: Step) -> str | None:
     has_lost = not set(old.replicas) <= set(new.replicas)
     has_told = step.event.kind in TELLS and step.is_changed
     must_open = new.leader != old.leader or (new.leader > 0 and (has_lost or counts_more or has_told))
-    if step.event.kind != REORDER and opened != must_open:
+    if step.event.kind is not Kind.REORDER and opened != must_open:
         return f"the leader epoch grew by {opened}, and should by {int(must_open)}"
     if step.event.kind in STARTS:
         epoch = step.image.brokers[NodeId(step.event.node)].epoch
@@ -122,9 +112,9 @@ def why_lost(step: Step) -> str | None:
         if new.isr != (new.leader,):
             return "after an unclean election the ISR has other members than the leader"
         holding = {new.leader}
-    if old.recovery == RECOVERING and new.recovery == RECOVERED and step.event.kind != ALTER:
+    if old.recovery == RECOVERING and new.recovery == RECOVERED and step.event.kind is not Kind.ALTER:
         return "RECOVERED without the leader having said so"
-    known_min = new.known_min if step.event.kind == ALTER else new.effective_min_isr
+    known_min = new.known_min if step.event.kind is Kind.ALTER else new.effective_min_isr
     if new.leader > 0 and len(new.isr) >= known_min:
         holding &= set(new.isr)
     lacking = sorted({*new.isr, *new.elr} - holding)
@@ -154,7 +144,8 @@ def why_misremembered(step: Step) -> str | None:
 def why_dropped(step: Step) -> str | None:
     """Another min ISR ends eligibility only where the ISR has it: else nothing is committed without them (KIP-966)."""
     old, new = step.old, step.new
-    is_about_it = step.event.kind == MIN_ISR and step.setup.elr and new.leader == old.leader  # and nobody was elected
+    # And nobody was elected.
+    is_about_it = step.event.kind is Kind.MIN_ISR and step.setup.elr and new.leader == old.leader
     if not is_about_it or len(new.isr) >= new.effective_min_isr:
         return None
     gone = set(old.elr) - set(new.elr) - set(new.isr)
@@ -164,7 +155,7 @@ def why_dropped(step: Step) -> str | None:
 def why_endless(step: Step) -> str | None:
     """A reassignment ends at the latest once all its replicas are in sync."""
     old, new, event = step.old, step.new, step.event
-    is_whole = event.kind == ALTER and event.node == RECOVERED and set(event.ids) == set(old.replicas)
+    is_whole = event.kind is Kind.ALTER and event.node == RECOVERED and set(event.ids) == set(old.replicas)
     if is_whole and (new.adding or new.removing) and all(old.lives(n) for n in old.replicas):
         return "a reassignment does not end though all its replicas are in sync"
     return None
@@ -185,7 +176,7 @@ def why_ended_thin(step: Step) -> str | None:
         return "a reassignment ended with other replicas than wanted"
     if not set(adding) <= set(new.isr):
         return "a reassignment ended with an added replica out of sync"
-    is_free = step.event.kind in (REASSIGN, CANCEL) and (set(old.isr) <= set(new.isr) or new.recovery == RECOVERING)
+    is_free = step.event.kind in MOVES and (set(old.isr) <= set(new.isr) or new.recovery == RECOVERING)
     if len(new.isr) < new.effective_min_isr and not is_free:
         return f"a reassignment ended with an ISR of {len(new.isr)}, below min ISR {new.effective_min_isr}"
     return None
@@ -195,9 +186,9 @@ def moved(step: Step) -> tuple[set[int] | None, tuple[int, ...]]:
     """The replicas that an operator wants by now, and those of them that are new. None: as they are."""
     old, event = step.old, step.event
     original = set(old.replicas) - set(old.adding)
-    if event.kind == CANCEL:
+    if event.kind is Kind.CANCEL:
         return original, ()
-    if event.kind == REASSIGN:
+    if event.kind is Kind.REASSIGN:
         return set(event.ids), tuple(n for n in event.ids if n not in original)
     if old.adding or old.removing:
         return set(old.replicas) - set(old.removing), old.adding

@@ -1,5 +1,6 @@
 """The requests of brokers and operators that the model tries, as they come over the wire."""
 
+from enum import Enum
 from functools import cache
 
 from strandline.base.ids import Uuid
@@ -82,34 +83,35 @@ def altering(
     )
 
 
-STALE_PROPOSALS = (
-    "of an earlier leader epoch",
-    "of an earlier partition epoch",
-    "of a later leader epoch",
-    "of a later partition epoch",
-    "of the leader's earlier life",
-    "of a follower's earlier life",
-    "of another broker",
-    "without the leader",
-)
+class StaleProposal(Enum):
+    """Each text goes on from "a proposal"."""
+
+    EARLIER_LEADER_EPOCH = "of an earlier leader epoch"
+    EARLIER_PARTITION_EPOCH = "of an earlier partition epoch"
+    LATER_LEADER_EPOCH = "of a later leader epoch"
+    LATER_PARTITION_EPOCH = "of a later partition epoch"
+    LEADERS_EARLIER_LIFE = "of the leader's earlier life"
+    FOLLOWERS_EARLIER_LIFE = "of a follower's earlier life"
+    ANOTHER_BROKER = "of another broker"
+    WITHOUT_LEADER = "without the leader"
 
 
 @cache
-def stale_proposal(leader: int, isr: Ids, how: str, other: int) -> AlterPartitionRequest:
+def stale_proposal(leader: int, isr: Ids, how: StaleProposal, other: int) -> AlterPartitionRequest:
     match how:
-        case "of an earlier leader epoch":
+        case StaleProposal.EARLIER_LEADER_EPOCH:
             return altering(leader, isr, leader_epoch=LEADER_EPOCH - 1)
-        case "of an earlier partition epoch":
+        case StaleProposal.EARLIER_PARTITION_EPOCH:
             return altering(leader, isr, partition_epoch=PARTITION_EPOCH - 1)
-        case "of a later leader epoch":
+        case StaleProposal.LATER_LEADER_EPOCH:
             return altering(leader, isr, leader_epoch=LEADER_EPOCH + 1)
-        case "of a later partition epoch":
+        case StaleProposal.LATER_PARTITION_EPOCH:
             return altering(leader, isr, partition_epoch=PARTITION_EPOCH + 1)
-        case "of the leader's earlier life":
+        case StaleProposal.LEADERS_EARLIER_LIFE:
             return altering(leader, isr, broker_epoch=BROKER_EPOCH + leader - 1)
-        case "of a follower's earlier life":
+        case StaleProposal.FOLLOWERS_EARLIER_LIFE:
             return altering(leader, isr, of_an_earlier_life=tuple(n for n in isr if n != leader) or isr)
-        case "of another broker":
+        case StaleProposal.ANOTHER_BROKER:
             return altering(other, isr) if other != leader else altering(leader, ())
         case _:
             return altering(leader, tuple(n for n in isr if n != leader))

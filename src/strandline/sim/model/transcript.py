@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
+from strandline.controller.partition import Election
 from strandline.metadata.image import NO_LEADER_CHANGE, RECOVERING
 from strandline.metadata.records import (
     BrokerRegistrationChangeRecord,
@@ -13,8 +14,8 @@ from strandline.metadata.records import (
     RegisterBrokerRecord,
     UnregisterBrokerRecord,
 )
-from strandline.sim.model import events as e
-from strandline.sim.model.events import Event
+from strandline.sim.model.events import Event, Kind, Start
+from strandline.sim.model.requests import StaleProposal
 from strandline.sim.model.setup import STRATEGIES, Setup
 from strandline.sim.model.state import ACTIVE, AWAY, STATUS, UNTOLD, Ids, State
 from strandline.sim.model.step import Step
@@ -55,64 +56,65 @@ def show_event(step: Step, names: Ids) -> str:
     event, old = step.event, step.old
     node = names[event.node] if 0 < event.node < len(names) else 0
     match event.kind:
-        case e.FENCE:
+        case Kind.FENCE:
             return f"broker {node} is fenced: its session ended"
-        case e.UNFENCE:
+        case Kind.UNFENCE:
             return f"broker {node} has caught up with its registration, and is unfenced"
-        case e.SHUT_DOWN:
+        case Kind.SHUT_DOWN:
             return f"broker {node} asks to shut down"
-        case e.CLEAN:
+        case Kind.CLEAN:
             return f"broker {node} registers after a clean stop{without(event)}"
-        case e.UNCLEAN_START:
+        case Kind.UNCLEAN_START:
             return f"broker {node} registers after an unclean stop{without(event)}"
-        case e.TORN_START:
+        case Kind.TORN_START:
             return f"broker {node} registers after a clean stop, and its replica lost records"
-        case e.FINDS:
+        case Kind.FINDS:
             return f"broker {node} lives, and its replica lost records"
-        case e.UNREGISTER:
+        case Kind.UNREGISTER:
             return f"broker {node} is unregistered"
-        case e.ALTER:
+        case Kind.ALTER:
             leader = show_leader(old.leader, names)
             state = ", RECOVERING" if event.node == RECOVERING else ""
             return f"leader {leader} proposes the ISR {show_ids(event.ids, names)}{state}"
-        case e.STALE:
-            return f"a proposal {event.how} arrives, of the ISR {show_ids(event.ids, names)}"
-        case e.CATCH_UP:
+        case Kind.STALE:
+            assert isinstance(event.how, StaleProposal)
+            return f"a proposal {event.how.value} arrives, of the ISR {show_ids(event.ids, names)}"
+        case Kind.CATCH_UP:
             return f"leader {node} learns the min ISR"
-        case e.DIRECTORY_FAILS:
+        case Kind.DIRECTORY_FAILS:
             return f"broker {node} lives, and the log directory of its replica is offline"
-        case e.LIES_AWAY:
+        case Kind.LIES_AWAY:
             return f"broker {node} says that its replica lies in a directory that is offline"
-        case e.MOVED:
+        case Kind.MOVED:
             return f"broker {node} says that its replica lies in another directory, moved there as it was"
-        case e.BEGINS_EMPTY:
+        case Kind.BEGINS_EMPTY:
             return f"broker {node} says that its replica lies in another directory, where it began anew"
         case _:
             return show_order(event, node, names)
 
 
 def without(event: Event) -> str:
-    return ", without the log directory of its replica" if event.how == e.WITHOUT else ""
+    return ", without the log directory of its replica" if event.how is Start.WITHOUT_DIRECTORY else ""
 
 
 def show_order(event: Event, node: int, names: Ids) -> str:
     """What operators and the controller's own clock ask for."""
     match event.kind:
-        case e.MIN_ISR:
+        case Kind.MIN_ISR:
             return f"min.insync.replicas is set to {event.node}"
-        case e.RECOVER:
+        case Kind.RECOVER:
             return f"of all whom a recovery has asked broker {node} has the most data, and its time is up"
-        case e.DESIGNATE:
+        case Kind.DESIGNATE:
             return f"an operator names broker {node}"
-        case e.ANYBODY:
+        case Kind.ANYBODY:
             return "an operator has anybody elected"
-        case e.COMPLETE:
+        case Kind.COMPLETE:
             return "reassignments that may end do"
-        case e.SWEEP:
-            return "leaderless partitions are looked at" if event.how == "KEEP" else "leaders are rebalanced"
-        case e.REASSIGN:
+        case Kind.SWEEP:
+            return "leaderless partitions are looked at" if event.how is Election.KEEP else "leaders are rebalanced"
+        case Kind.REASSIGN:
             return f"a reassignment to {show_ids(event.ids, names)} begins"
-        case e.CANCEL:
+        case Kind.CANCEL:
             return "the reassignment is cancelled"
         case _:
             return f"the replicas are put in the order {show_ids(event.ids, names)}"

@@ -124,6 +124,12 @@ class Lawless(Laws):
         pass
 
 
+class ProbeToken(Value, frozen=True):
+    """Counts the requests of the prober."""
+
+    sent: int
+
+
 class Prober(Station):
     """Sends, and hears no answers but those that come of themselves."""
 
@@ -139,7 +145,7 @@ class Prober(Station):
 
     def send(self, machine: Machine, listener: str, request: Any, version: int) -> None:
         self.sent += 1
-        effect = Send(machine.where[listener], str(self.sent), request, version, 5_000, ("probe", self.sent))
+        effect = Send(machine.where[listener], str(self.sent), request, version, 5_000, ProbeToken(self.sent))
         self.network.send(self, effect)
 
 

@@ -8,7 +8,7 @@ import pytest
 from tests.rows import each
 from tests.unit.replica.conftest import AT, CALLER, START, World
 
-from strandline.base.effects import Answered, Effect, Failed, Failure, ToBroker
+from strandline.base.effects import Answered, Effect, Failed, Failure, Reply, ToBroker
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import TRANSACTION_TOPIC, NodeId, TopicPartition, Uuid
 from strandline.metadata import records as r
@@ -24,8 +24,7 @@ from strandline.wire.messages.transactions.add_partitions_to_txn import (
     AddPartitionsToTxnResult,
     AddPartitionsToTxnTopicResult,
 )
-from strandline.wire.messages.transactions.describe_producers import DescribeProducersRequest
-from strandline.wire.messages.transactions.describe_producers import TopicRequest as DescribedTopic
+from strandline.wire.messages.transactions.describe_producers import DescribeProducersRequest, TopicRequest
 from strandline.wire.messages.transactions.write_txn_markers import (
     WritableTxnMarker,
     WritableTxnMarkerTopic,
@@ -386,25 +385,14 @@ def test_a_consumer_that_waits_gets_a_transaction_when_its_marker_is_committed(w
     assert answer().records
 
 
-def test_followers_tell_of_producers_too_and_others_say_who_they_are_not() -> None:
-    """KIP-664: `--broker-id` asks a certain replica."""
-    world = TxnWorld()
-    world.write()
-    world.answer()
-    world.run(1_000)
-    asked = DescribeProducersRequest(topics=(DescribedTopic(name="t", partition_indexes=(0, 1)),))
-
-    def told(node: int) -> Any:
-        to = world.to(0)
-        replicas = world.nodes[NodeId(node)]
-        world.perform(NodeId(node), describe_producers(replicas.host, to, asked, world.now))
-        return world.answers[to.correlation_id].topics[0].partitions
-
-    for node in (1, 2, 3):
-        known, unknown = told(node)
-        (one,) = known.active_producers
-        assert (one.producer_id, one.producer_epoch, one.current_txn_start_offset) == (7, 0, 0)
-        assert (one.last_sequence, one.coordinator_epoch) == (0, -1)
+def test_a_follower_describes_its_producers_too(world: TxnWorld) -> None:
+    """An operator may ask any broker (KIP-664)."""
+    begun(world)
+    request = DescribeProducersRequest(topics=(TopicRequest(name="t", partition_indexes=(0, 1)),))
+    for node in (1, 2):
+        (reply,) = describe_producers(world.nodes[NodeId(node)].host, world.to(0), request, world.now)
+        assert isinstance(reply, Reply)
+        known, unknown = reply.message.topics[0].partitions
+        (row,) = known.active_producers
+        assert (row.producer_id, row.producer_epoch, row.current_txn_start_offset) == (7, 0, 0)
         assert unknown.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-    world.commit(r.PartitionChangeRecord(topic_id=AT.topic_id, partition_id=0, replicas=(1, 2), isr=(1, 2)))
-    assert told(3)[0].error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER

@@ -195,9 +195,9 @@ def test_a_partition_that_comes_back_and_goes_again_has_two_deleted_logs(world: 
     world.create(replicas=(1,))
     replicas = world.nodes[1]
     for _ in range(2):
-        hosted = replicas.host.partitions.named("t", 0) or replicas.assigned.create(
-            AT_ID, UNASSIGNED_DIRECTORY, True, [], world.now
-        )
+        hosted = replicas.host.partitions.named("t", 0)
+        if hosted is None:
+            hosted, _ = replicas.assigned.create(AT_ID, UNASSIGNED_DIRECTORY, True, world.now)
         replicas.assigned.delete(hosted, world.now)
     assert len(deleted_logs(world)) == 2
     assert not replicas.host.directories.offline

@@ -19,7 +19,7 @@ Invariants (`check`):
   - `written` and `end_offset` never move back.
 """
 
-from typing import Literal
+from enum import Enum
 
 from strandline.base.errors import ErrorCode
 from strandline.base.value import Value
@@ -110,20 +110,53 @@ RUN_AGAIN = "when the cause is gone, run the same command again: it goes on wher
 UNPROVEN = Acknowledged(first=-1, count=0, base_offset=-1)
 
 
+class SpanState(Enum):
+    WAITING = "to be sent, perhaps again"
+    UNDER_WAY = "sent, and not answered yet"
+    ACKNOWLEDGED = "acknowledged, while earlier ones are not"
+
+
 class Span:
-    """Rows `first` … `first + count - 1`: to be sent, under way, or acknowledged while earlier ones are not."""
+    """Rows `first` … `first + count - 1`. All changes of its state are methods here."""
 
     __slots__ = ("count", "first", "proof", "state")
 
     def __init__(self, first: int, count: int) -> None:
         self.first = first
         self.count = count
-        self.state: Literal["waiting", "under way", "acknowledged"] = "waiting"
+        self.state = SpanState.WAITING
         self.proof = UNPROVEN
 
     @property
     def end(self) -> int:
         return self.first + self.count
+
+    def send(self) -> Send:
+        assert self.state is SpanState.WAITING, self.state
+        self.state = SpanState.UNDER_WAY
+        return Send(self.first, self.count, sequence_of(self.first))
+
+    def acknowledge(self, proof: Acknowledged) -> None:
+        assert self.state is SpanState.UNDER_WAY, self.state
+        self.state, self.proof = SpanState.ACKNOWLEDGED, proof
+
+    def retry(self) -> None:
+        """It was refused, and is sent again."""
+        assert self.state is SpanState.UNDER_WAY, self.state
+        self.state = SpanState.WAITING
+
+    def split(self) -> "Span":
+        """It keeps the first half of its rows; returns the other."""
+        assert self.state is SpanState.WAITING, self.state
+        assert self.count > 1
+        rest = Span(self.first + self.count // 2, self.count - self.count // 2)
+        self.count //= 2
+        return rest
+
+    def skip_to(self, row: int) -> None:
+        """The rows before `row` are there."""
+        assert self.first < row < self.end
+        self.first, self.count = row, self.end - row
 
 
 class Track:
@@ -150,7 +183,7 @@ class Track:
 
     @property
     def in_flight(self) -> int:
-        return sum(span.state == "under way" for span in self.spans)
+        return sum(span.state is SpanState.UNDER_WAY for span in self.spans)
 
     def step(self, event: Event) -> list[Decision]:
         """Take one event; return what must happen because of it."""
@@ -184,10 +217,9 @@ class Track:
         for span in self.spans:
             if room <= 0:
                 break
-            if span.state == "waiting":
-                span.state = "under way"
+            if span.state is SpanState.WAITING:
                 room -= 1
-                decisions.append(Send(span.first, span.count, sequence_of(span.first)))
+                decisions.append(span.send())
         return decisions
 
     def search(self) -> Decision:
@@ -207,9 +239,9 @@ class Track:
         if 0 <= event.base_offset < self.end_offset:
             self.fail_lost(f"rows from {event.first} on were appended at offset {event.base_offset}")
             return
-        span.state, span.proof = "acknowledged", event
+        span.acknowledge(event)
         self.heard = True
-        while self.spans and self.spans[0].state == "acknowledged":
+        while self.spans and self.spans[0].state is SpanState.ACKNOWLEDGED:
             self.pass_over(self.spans.pop(0))
 
     def pass_over(self, span: Span) -> None:
@@ -221,15 +253,12 @@ class Track:
 
     def refuse(self, event: Refused) -> None:
         span = self.under_way(event.first, event.count)
-        span.state = "waiting"
+        span.retry()
         if event.error in DOUBTFUL:
             self.doubt = True
         elif event.error in TOO_LARGE and span.count > 1:
             self.doubt = True  # what follows it was out of order
-            half = span.count // 2
-            second = Span(span.first + half, span.count - half)
-            span.count = half
-            self.spans.insert(self.spans.index(span) + 1, second)
+            self.spans.insert(self.spans.index(span) + 1, span.split())
         else:
             last = event.first + event.count - 1
             rows = f"row {last} was" if event.count == 1 else f"rows {event.first} to {last} were"
@@ -253,15 +282,14 @@ class Track:
         while self.spans and self.spans[0].end <= self.written:
             self.spans.pop(0)
         if self.spans and self.spans[0].first < self.written:
-            rest = self.spans[0]
-            rest.first, rest.count = self.written, rest.end - self.written
+            self.spans[0].skip_to(self.written)
 
     def end_search(self, end_offset: int) -> None:
         assert self.searching
         self.searching = False
         self.vain = 0 if self.finds else self.vain + 1
         self.finds = False
-        self.doubt = any(span.state == "acknowledged" for span in self.spans)
+        self.doubt = any(span.state is SpanState.ACKNOWLEDGED for span in self.spans)
         self.heard = False
         if self.vain > VAIN_MAX and self.doubt:
             self.fail_lost(f"row {self.written} is not found below offset {end_offset}, later ones were acknowledged")
@@ -272,7 +300,7 @@ class Track:
     def under_way(self, first: int, count: int) -> Span:
         for span in self.spans:
             if (span.first, span.count) == (first, count):
-                assert span.state == "under way", span.state
+                assert span.state is SpanState.UNDER_WAY, span.state
                 return span
         raise AssertionError(f"nothing of {first}+{count} is under way")
 

@@ -40,7 +40,7 @@ class Plan(Value, frozen=True):
     topic_id: str
     targets: tuple[Target, ...]
     lanes: tuple[Lane, ...]
-    made_ms: int
+    made_ms: int  # for whoever reads the file; earlier programs reject a plan without it
     compacted: bool = False
     version: int = VERSION
 

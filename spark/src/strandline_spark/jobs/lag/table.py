@@ -4,9 +4,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
-from rich import box
-from rich.table import Table
-
+from strandline.cli.show import Column, Fitted
 from strandline_spark.jobs.lag.samples import TOPIC, Sample, by_reader, rate
 
 Key = tuple[str, str, str, int]  # kind, reader, topic, partition
@@ -60,12 +58,18 @@ def total(values: Sequence[float | None]) -> float | None:
     return sum(known) if known else None
 
 
-def table_of(rows: Sequence[Row], time_ms: int) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, caption=f"{clock(time_ms)} UTC; written, read: records/s")
-    for name in ("reader", "topic"):
-        table.add_column(name, overflow="fold")
-    for name in ("parts", "lag", "worst", "delay", "written", "read"):
-        table.add_column(name, justify="right")
+def table_of(rows: Sequence[Row], time_ms: int) -> Fitted:
+    table = Fitted(
+        Column("reader"),
+        Column("topic"),
+        Column("parts", "right", drops=5),
+        Column("lag", "right"),
+        Column("worst", "right", drops=3),
+        Column("delay", "right", drops=1),
+        Column("written", "right", drops=4),
+        Column("read", "right", drops=2),
+        caption=f"{clock(time_ms)} UTC; written, read: records/s",
+    )
     for row in rows:
         worst = f"{row.worst.partition}: {row.worst.lag:,}" if row.worst and row.worst.lag else ""
         style = "bold red" if row.expired else ""

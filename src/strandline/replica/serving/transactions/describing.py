@@ -1,13 +1,12 @@
 """DescribeProducers: the producers that a replica knows, and their open transactions (KIP-664).
 
-Followers answer too, as in Kafka: an operator may ask for a certain broker's view."""
+Clients ask the leader, unless an operator names a broker: so a follower answers too.
+"""
 
 from strandline.base.effects import Effect, Reply, ReplyTo
 from strandline.base.errors import ErrorCode, message_of
 from strandline.base.time import Instant
-from strandline.replica.hosting.follower import Follower
 from strandline.replica.hosting.host import Host
-from strandline.replica.hosting.leader import Leader
 from strandline.wire.messages.transactions.describe_producers import (
     DescribeProducersRequest,
     DescribeProducersResponse,
@@ -28,7 +27,7 @@ def describe_producers(host: Host, to: ReplyTo, request: DescribeProducersReques
 
 def described(host: Host, topic: str, index: int) -> PartitionResponse:
     hosted = host.partitions.named(topic, index)
-    if hosted is None or type(hosted.role) not in (Leader, Follower):
+    if hosted is None or hosted.role is None:
         error = host.why_not_leader(topic, None, index)
         return PartitionResponse(partition_index=index, error_code=error, error_message=message_of(error))
     opened = hosted.log.transactions.open

@@ -17,13 +17,14 @@ from strandline.replica.storage.opening.owners import make_room
 
 
 def adopted_or_new(
-    futures: Futures, at: TopicIdPartition, name: TopicPartition, named: Uuid, effects: list[Effect], now: Instant
-) -> Hosted | None:
+    futures: Futures, at: TopicIdPartition, name: TopicPartition, named: Uuid, now: Instant
+) -> tuple[Hosted | None, list[Effect]]:
     """None: its directory has failed."""
     host, hosted = futures.host, None
+    effects: list[Effect] = []
     futures.drop(at)  # of a log that was another topic's
     if at in host.absent:
-        return None
+        return None, effects
     for log_dir, entry in futures.storage.loading.futures.pop(at, ()):
         if log_dir.directory_id != named or hosted is not None or not host.directories.is_live(log_dir):
             effects += futures.delete(at, log_dir, entry)
@@ -33,9 +34,9 @@ def adopted_or_new(
         except DiskError as error:
             host.fail(log_dir, error)
             host.absent[at] = named
-            return None
+            return None, effects
         effects.append(Report("warning", f"{log_dir.path}/{entry} is {name} now: what it was a copy of is gone"))
-    return hosted or futures.storage.create(at, name, named, now)
+    return hosted or futures.storage.create(at, name, named, now), effects
 
 
 def adopt(

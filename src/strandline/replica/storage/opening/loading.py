@@ -4,7 +4,7 @@ Two directories may each have a log of one replica, if one of them was offline f
 which metadata names. They may also have logs of two topics that had one name.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from msgspec.structs import replace
@@ -61,7 +61,7 @@ class Loading:
         for log_dir in sorted(self.host.directories.live, key=lambda one: not self.findings.vouches_for(one)):
             rows = left.get(log_dir.path) if clean and left is not None else None
             try:
-                self.load_directory(log_dir, now, self.findings.vouches_for(log_dir), rows, effects)
+                effects.extend(self.load_directory(log_dir, now, self.findings.vouches_for(log_dir), rows))
             except DiskError as error:
                 self.host.fail(log_dir, error)
         self.findings.all_opened(now)
@@ -69,21 +69,21 @@ class Loading:
         return effects
 
     def load_directory(
-        self, log_dir: LogDir, now: Instant, clean: bool, left: Sequence[Left] | None, effects: list[Effect]
-    ) -> None:
-        """`left`: how the last stop left its logs, if it was clean and said so. Raises DiskError: what is in `effects`
-        by then has been done."""
+        self, log_dir: LogDir, now: Instant, clean: bool, left: Sequence[Left] | None
+    ) -> Iterator[Effect]:
+        """`left`: how the last stop left its logs, if it was clean and said so. Yields each effect when it is
+        due, so that none is forgotten if a later file raises DiskError."""
         self.disk.make_directory(log_dir.path)
         inventory = None if left is None else Inventory(self.disk, log_dir.path, left)
-        rows = read_rows(self.disk, log_dir.path, effects, is_vouched=inventory is not None)
+        rows = yield from read_rows(self.disk, log_dir.path, is_vouched=inventory is not None)
         if inventory is not None:
             rows = inventory.instead_of(rows)
-        effects += self.findings.begin(log_dir, rows)
+        yield from self.findings.begin(log_dir, rows)
         self.checkpoints.found(log_dir, rows)
         found = FoundDirectory(log_dir, rows, inventory, clean)
         for entry in self.disk.list(log_dir.path):
-            self.load_entry(found, entry, effects, now)
-        effects += self.findings.end(log_dir)
+            yield from self.load_entry(found, entry, now)
+        yield from self.findings.end(log_dir)
         saved, recovered = rows.recovery_points or {}, self.checkpoints.recovery_points(log_dir)
         if any(recovered[name] < saved.get(name, 0) for name in recovered):  # as after a cut, see `truncated`
             self.checkpoints.save_now(log_dir, RECOVERY_POINTS, saved | recovered)
@@ -91,7 +91,7 @@ class Loading:
             high_watermarks = rows.high_watermarks | self.checkpoints.high_watermarks(log_dir)
             self.checkpoints.save_now(log_dir, HIGH_WATERMARKS, high_watermarks)
 
-    def load_entry(self, found: FoundDirectory, entry: str, effects: list[Effect], now: Instant) -> None:
+    def load_entry(self, found: FoundDirectory, entry: str, now: Instant) -> Iterator[Effect]:
         log_dir, rows = found.log_dir, found.rows
         path = f"{log_dir.path}/{entry}"
         if entry.endswith(DELETED_SUFFIX):
@@ -103,13 +103,13 @@ class Loading:
             return  # not ours: a checkpoint, the metadata log, something of the user's
         state = State.OFFLINE if self.findings.is_clean and not found.clean else None
         if found.inventory is not None and coming is None:
-            state = found.inventory.state_of(entry, name, effects)
+            state = yield from found.inventory.state_of(entry, name)
             if state is None:
                 return
         durable_below = None if found.clean else rows.durable_below(name)
         if coming is not None:
             durable_below = 0  # only a copy, and never synced in parts
-        topic_id = topic_of(self.disk, log_dir.path, entry, rows.topic_ids, durable_below, effects)
+        topic_id = yield from topic_of(self.disk, log_dir.path, entry, rows.topic_ids, durable_below)
         if topic_id is None:
             return
         at = TopicIdPartition(topic_id, name.partition)
@@ -131,7 +131,7 @@ class Loading:
             refuse_other_name(first, path)
             self.second_logs[at] = log
             self.host.whole.forget(at)
-            effects.append(Report("warning", f"{path} is a second log of {name}; metadata will say which counts"))
+            yield Report("warning", f"{path} is a second log of {name}; metadata will say which counts")
             return
         assert at not in self.second_logs
         hosted = self.open(at, log, now)

@@ -16,7 +16,7 @@ Invariants:
   - what is set aside keeps its content, and no start looks at it again
 """
 
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
 
 from strandline.base.effects import Effect, Report
 from strandline.base.ids import TopicIdPartition, TopicPartition, Uuid, uuid_text
@@ -45,8 +45,7 @@ def topic_of(
     entry: str,
     rows: Mapping[TopicPartition, Uuid],
     durable_below: int | None,
-    effects: list[Effect],
-) -> Uuid | None:
+) -> Generator[Effect, None, Uuid | None]:
     """The topic whose log `entry` is. None: it is no log, or is none any more. Raises DiskError where it is one and
     it is not known whose.
 
@@ -58,13 +57,13 @@ def topic_of(
     topic_id, why = topic_or_why(disk, path)
     if saved is not None and (topic_id is None or (topic_id != saved and is_nearly(topic_id, saved))):
         write_partition_metadata(disk, path, saved)
-        effects.append(Report("warning", f"{path} had lost its topic id, or had another one; it is restored"))
+        yield Report("warning", f"{path} had lost its topic id, or had another one; it is restored")
         return saved
     if topic_id is not None:
         if saved is None or topic_id == saved or topic_id not in rows.values():
             return topic_id
         aside = set_aside(disk, directory, entry)
-        effects.append(Report("error", f"{path} has the id of a topic of another name; it is kept in {aside}"))
+        yield Report("error", f"{path} has the id of a topic of another name; it is kept in {aside}")
         return None
     start = start_of_records(disk, path)
     if start is None:
@@ -73,7 +72,7 @@ def topic_of(
     if durable_below is None or start < durable_below:
         raise DiskError(f"{why}, and there are records beside it: it is unknown to which topic they belong")
     aside = set_aside(disk, directory, entry)
-    effects.append(Report("warning", f"{why}; the records beside it were never synced, and are kept in {aside}"))
+    yield Report("warning", f"{why}; the records beside it were never synced, and are kept in {aside}")
     return None
 
 

@@ -4,7 +4,7 @@ checked batch by batch, and may be evidence that this broker has lost records.
 The inventory's offsets take the place of those in the checkpoints, which may have been changed too.
 """
 
-from collections.abc import Sequence
+from collections.abc import Generator, Iterator, Sequence
 
 from strandline.base.effects import Effect, Report
 from strandline.base.ids import TopicPartition, Uuid, parse_uuid
@@ -40,31 +40,31 @@ class Inventory:
     def others(self, saved: Offsets) -> Offsets:
         return {name: offset for name, offset in saved.items() if name not in self.left}
 
-    def state_of(self, entry: str, name: TopicPartition, effects: list[Effect]) -> State | None:
+    def state_of(self, entry: str, name: TopicPartition) -> Generator[Effect, None, State | None]:
         """What the log in `entry` is now. None: it is another partition's, and is kept out of the way. Where only the
         topic id was changed, it is written again."""
         path = f"{self.directory}/{entry}"
         row = self.left.get(name)
         assert row is None or row.name == name
         if row is None:
-            effects.append(Report("warning", f"{path} was not there at the last stop, and is checked as after a crash"))
+            yield Report("warning", f"{path} was not there at the last stop, and is checked as after a crash")
             return State.UNLISTED
         state = state_of(self.disk, path, row)
         topic_id = parse_uuid(row.topic_id)
         if topic_id != topic_id_in(self.disk, path):
             if state is State.RECORDS_CHANGED:
                 aside = set_aside(self.disk, self.directory, entry)
-                effects.append(Report("error", f"{path} has another log than at the last stop; it is kept in {aside}"))
+                yield Report("error", f"{path} has another log than at the last stop; it is kept in {aside}")
                 return None
-            effects.append(Report("warning", f"{path} had lost its topic id, or had another one; it is restored"))
+            yield Report("warning", f"{path} had lost its topic id, or had another one; it is restored")
             write_partition_metadata(self.disk, path, topic_id)
         if state is State.RECORDS_CHANGED:
-            self.keep_own(entry, row, effects)
+            yield from self.keep_own(entry, row)
         if state is not State.WHOLE:
-            effects.append(Report("warning", f"{path} was changed since the last stop and is checked: {state.value}"))
+            yield Report("warning", f"{path} was changed since the last stop and is checked: {state.value}")
         return state
 
-    def keep_own(self, entry: str, row: Left, effects: list[Effect]) -> None:
+    def keep_own(self, entry: str, row: Left) -> Iterator[Effect]:
         """Segments that may be another log's, and what no longer follows the log's own ones, are kept out of the way.
         Their batches may be whole, so nothing else would show that they do not belong here."""
         path = f"{self.directory}/{entry}"
@@ -76,7 +76,7 @@ class Inventory:
             self.disk.make_directory(aside)
             for name in others:
                 self.disk.rename(f"{path}/{name}", f"{aside}/{name}")
-            effects.append(Report("error", f"{path} has segments that are not its own; they are kept in {aside}"))
+            yield Report("error", f"{path} has segments that are not its own; they are kept in {aside}")
 
 
 def topic_id_in(disk: Disk, path: str) -> Uuid | None:
