@@ -61,6 +61,10 @@ class LifecycleConfig(Value, frozen=True):
     registration_timeout_ms: int = 60_000  # initial.broker.registration.timeout.ms
     leave_patience_ms: int = 2000  # how long no controller may answer before we leave without its consent
 
+    def __post_init__(self) -> None:
+        assert 2 * self.heartbeat_interval_ms <= self.session_timeout_ms, "or one that is late ends the session"
+        assert self.registration_timeout_ms > 0 and self.directory_failure_timeout_ms > 0
+
 
 class Registering(Value, frozen=True):
     pass

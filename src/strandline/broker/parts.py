@@ -196,6 +196,7 @@ def identity_of(
     vouched: Vouched | None,
 ) -> Identity:
     advertised = {at.name: at.endpoint for at in config.advertised_listeners}
+    assert advertised or not config.is_broker, "nobody could reach it"
     return Identity(
         node_id=config.node_id,
         cluster_id=place.cluster_id,

@@ -192,6 +192,7 @@ class Segments(Sequence[Segment]):
     # --- durability
 
     def unsynced_paths(self, recovery_point: int) -> list[str]:
+        assert 0 <= recovery_point <= self.active.next_offset
         return [segment.path for segment in self.all if segment.next_offset > recovery_point]
 
     def settle(self) -> list[str]:

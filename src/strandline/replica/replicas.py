@@ -363,6 +363,7 @@ class Replicas:
         host = self.host
         host.partitions.check()
         host.ledger.check()
+        host.withdrawals.check()
         host.directories.check()
         self.fetching.sessions.check()
         self.assigned.check()

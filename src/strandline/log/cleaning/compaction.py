@@ -192,6 +192,7 @@ class Compaction:
         except (Corrupt, ArithmeticError, LookupError, ValueError, struct.error) as why:
             # Whatever a producer made up: one log is left alone, and the broker lives on.
             raise Uncleanable(f"{self.log.directory}: {why}") from None
+        assert done > 0 or self.is_done or self.is_copied, "each step goes on"
         return done
 
     def unsynced(self) -> tuple[str, ...]:
@@ -367,6 +368,7 @@ def can_say_times(kept: Sequence[Record], horizon: int | None) -> bool:
 
 
 def rebuilt(header: BatchHeader, kept: Sequence[Record], horizon: int | None) -> bytes:
+    assert kept and kept[-1].offset <= header.last_offset
     return build(
         [record[1:] for record in kept],
         base_offset=header.base_offset,

@@ -81,6 +81,7 @@ def write_clean_shutdown(
     """`logs`: those in each directory, by its path. `offline`: of directories that are offline, by their ids. Returns
     the first directory that takes no marker, and why: the stop is in order for none then."""
     assert place.directories, "a node has a log directory"
+    assert broker_epoch >= -1
     absent = {uuid_text(directory_id): rows for directory_id, rows in (offline or {}).items()}
     for path, directory_id in place.directories:
         left = () if logs is None else logs.get(path, ())

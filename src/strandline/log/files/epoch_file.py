@@ -49,6 +49,7 @@ class EpochFile:
             self.save()
 
     def cut_end(self, offset: int) -> None:
+        assert offset >= 0
         if self.epochs.cut_end(offset):
             self.save()
 
