@@ -426,7 +426,7 @@ CONNECTIONS_MADE, BYTES_IN, BYTES_OUT = rows(
 )
 
 CPU = Metric("process_cpu_seconds_total", Kind.COUNTER, "User and system CPU seconds")
-RESIDENT, VIRTUAL, OPEN_FDS, MAX_FDS, STARTED = rows(
+RESIDENT, VIRTUAL, OPEN_FDS, MAX_FDS, STARTED = OF_PROCESS = rows(
     Kind.GAUGE,
     (),
     ("process_resident_memory_bytes", "", "Resident memory"),
@@ -491,11 +491,7 @@ METRICS: tuple[Metric, ...] = (
     BYTES_IN,
     BYTES_OUT,
     CPU,
-    RESIDENT,
-    VIRTUAL,
-    OPEN_FDS,
-    MAX_FDS,
-    STARTED,
+    *OF_PROCESS,
     INFO,
 )
 assert len({metric.name for metric in METRICS}) == len(METRICS), "names are distinct"

@@ -114,8 +114,8 @@ TRANSACTION_COMMANDS = table(
     Mutant(
         "only leaders describe producers",
         "replica/serving/transactions/describing.py",
-        "if hosted is None or hosted.role is None:",
-        "if hosted is None or type(hosted.role).__name__ != 'Leader':",
+        "    if hosted is None or hosted.role is None:\n",
+        "    if hosted is None or type(hosted.role).__name__ != 'Leader':\n",
         Breaks.ANSWERS,
         ("unit/replica/serving/test_transactions.py::test_a_follower_describes_its_producers_too",),
     ),
