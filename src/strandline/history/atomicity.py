@@ -13,8 +13,14 @@ from strandline.history.operation import Key, Operation, Outcome, Write
 Readers = dict[tuple[Key, bytes], list[Operation]]
 
 
-def find(operations: Iterable[Operation], finals: Mapping[Key, str], excused: Iterable[Key] = ()) -> list[Anomaly]:
-    """`finals`: who has read all of a key after everything else was over. `excused`: of these nothing is asked."""
+def find(
+    operations: Iterable[Operation],
+    finals: Mapping[Key, str],
+    excused: Iterable[Key] = (),
+    trimmed: Mapping[Key, int] | None = None,
+) -> list[Anomaly]:
+    """`finals`: who has read all of a key after everything else was over. `excused`: of these nothing is asked; nor of
+    records below the offset `trimmed`, which may have been deleted at a user's wish, or of those at an unknown one."""
     recorded = list(operations)
     asked = finals.keys() - set(excused)
     readers: Readers = {}
@@ -25,7 +31,10 @@ def find(operations: Iterable[Operation], finals: Mapping[Key, str], excused: It
     found = []
     for operation in recorded:
         if operation.transactional_id:
-            found += judged(operation, [write for write in operation.writes if write.key in asked], readers, finals)
+            writes = [write for write in operation.writes if write.key in asked]
+            if operation.outcome is not Outcome.FAIL:
+                writes = [write for write in writes if write.offset >= (trimmed or {}).get(write.key, -1)]
+            found += judged(operation, writes, readers, finals)
     return found
 
 

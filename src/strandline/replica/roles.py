@@ -82,9 +82,10 @@ class Roles:
             return []
         high_watermark = hosted.high_watermark
         self.fetchers.leave(hosted)
-        effects = hosted.fail_waiting(ErrorCode.NOT_LEADER_OR_FOLLOWER, now)
         notes = Notes(self.host, hosted)
         hosted.take_role(Follower(str(hosted.name), hosted.log, partition, high_watermark, notes))
+        # Only now: who hears that a coordinator's record was refused may want to write another one.
+        effects = hosted.fail_waiting(ErrorCode.NOT_LEADER_OR_FOLLOWER, now)
         if partition.leader != NOBODY:
             hosted.trust()
         effects += self.fetching.role_changed(hosted, now)

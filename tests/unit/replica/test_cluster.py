@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from tests.unit.replica.conftest import World, a_batch
+from tests.unit.replica.conftest import AT, World, a_batch
 
 from strandline.base.effects import Effect
 from strandline.base.errors import ErrorCode
@@ -339,3 +339,23 @@ def test_a_clean_restart_finds_log_and_high_watermark(world: Any) -> None:
     world.kill(1)
     world.start(NodeId(1))
     assert world.row(1)[2:4] == (5, 5)
+
+
+def test_who_hears_that_a_leadership_is_over_cannot_append_in_it(world: World) -> None:
+    """A coordinator whose record is refused serves who waits for it, and that may be another record."""
+    world.create()
+    world.cut = {NodeId(1)}
+    told: list[ErrorCode] = []
+
+    def again(error: ErrorCode, base_offset: int, now: Instant) -> list[Effect]:
+        told.append(error)
+        if len(told) > 1:
+            return []
+        return world.nodes[NodeId(1)].append_internal("t", 0, bytearray(a_batch(1)), now, again)
+
+    world.perform(NodeId(1), world.nodes[NodeId(1)].append_internal("t", 0, bytearray(a_batch(1)), world.now, again))
+    world.change(leader=2)
+    hosted = world.nodes[NodeId(1)].host.partitions.find(AT)
+    assert hosted is not None
+    assert told == [ErrorCode.NOT_LEADER_OR_FOLLOWER] * 2
+    assert (hosted.log.log_end_offset, list(hosted.waiting)) == (1, [])

@@ -174,7 +174,7 @@ def judged(world: World, scene: Scene) -> None:
     if world.damage.is_exceeded(TRANSACTION_TOPIC):  # what was decided may be lost
         wrong = [anomaly for anomaly in wrong if not every_writer(anomaly, lambda one: bool(one.transactional_id))]
     else:
-        wrong += atomicity.find(world.history.operations, material.finals, material.facts.exceeded)
+        wrong += atomicity.find(world.history.operations, material.finals, material.facts.exceeded, material.trimmed)
     if wrong:
         raise world.violated(wrong[0].name, report(wrong))
 

@@ -213,6 +213,15 @@ class Transacting(Workload):
     def partitions(self) -> tuple[TopicPartition, ...]:
         return tuple(TopicPartition(name, index) for name, count in self.TOPICS for index in range(count))
 
+    def progress(self) -> dict[str, int]:
+        """Where more is lost than was promised to survive a transaction may be open for ever, and its readers wait."""
+        stuck = {
+            reader.name
+            for reader in self.readers
+            if isinstance(reader, Consumer) and self.stage.is_exceeded(reader.at.topic)
+        }
+        return {name: count for name, count in super().progress().items() if name not in stuck}
+
     def last_reader(self, at: TopicPartition) -> Consumer:
         return CommittedReader(self.stage, f"last-{at}", at)
 
