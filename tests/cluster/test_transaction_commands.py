@@ -7,6 +7,8 @@ that no coordinator knows.
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from confluent_kafka import Producer
@@ -24,7 +26,11 @@ pytestmark = pytest.mark.cluster
 
 STRANGER = 4_242  # a producer id that nobody gave out
 NOW = ("--max-transaction-timeout", "0")
-UNVERIFIED = {"transaction.partition.verification.enable": "false", "transaction.state.log.num.partitions": "5"}
+UNVERIFIED = {
+    "transaction.partition.verification.enable": "false",
+    "transaction.state.log.num.partitions": "5",
+    "broker.session.timeout.ms": "60000",  # one that is paused stays a leader
+}
 
 
 @pytest.fixture
@@ -121,8 +127,10 @@ def test_what_is_not_known_is_not_called_hanging(commands: Commands) -> None:
     opened(cluster)
     (described,) = commands.json("transactions", "describe", "--transactional-id", "worker")
     coordinator = cluster.node(described["coordinator"])
+    other = next(node for node in cluster.nodes if node is not coordinator)
+    asking: Any = SimpleNamespace(bootstrap=f"{HOST}:{other.port}")
     coordinator.pause()
-    rows, errors = commands.run("transactions", "find-hanging", *NOW, "--json", status=3)
+    rows, errors = Commands(asking).run("transactions", "find-hanging", *NOW, "--json", status=3)
     assert rows == "[]\n"
     assert f"broker {coordinator.node_id} does not answer" in errors
     coordinator.resume()
