@@ -22,10 +22,11 @@ def main(arguments: list[str]) -> int:
         print(f"there is no planted bug named {name!r}: `python -m tests.planted list` lists them", file=sys.stderr)
         return 2
     if any(argument.partition("=")[0] in ("--seed", "--plan") for argument in rest):
-        install(name)
+        planted = install(name)
         from strandline.cli.main import run
 
-        sys.argv = ["strandline", "sim", *rest]
+        workload = ["--workload", planted.workload] if planted.workload else []
+        sys.argv = ["strandline", "sim", *workload, *rest]
         run()
         return 0
     parser = argparse.ArgumentParser(prog=f"python -m tests.planted {name}")
@@ -41,7 +42,7 @@ def hunt(planted: Planted, seeds: str, jobs: int) -> int:
     from strandline.sim.runs.campaign import outcomes
 
     chosen, path = (parse_seeds(seeds), None) if seeds else (planted.tries, planted.path)
-    running = outcomes(chosen, jobs, prepare=f"tests.planted:{planted.name}", plan=path)
+    running = outcomes(chosen, jobs, prepare=f"tests.planted:{planted.name}", plan=path, workload=planted.workload)
     for outcome in followed(running, len(chosen), planted.name, lambda: 0):
         if not outcome.is_ok:
             print(f"{planted.name} ({planted.trap}): {planted.harm}\nfound: {verdict(outcome)}")

@@ -36,6 +36,7 @@ class Planted(Value, frozen=True):
     seeds: tuple[int, int] | None = None  # simulated seeds, first to last, one of which at least fails
     plan: str = ""  # a file in plans/ that is run with these seeds, for what no drawn plan meets soon
     also: Change | None = None  # the second guard
+    workload: str = ""  # the seeds run this one alone
 
     @property
     def changes(self) -> tuple[Change, ...]:

@@ -11,6 +11,7 @@ from tests.planted.planted import Planted, table
 from tests.planted.replication import REPLICATION
 from tests.planted.storing import STORING
 from tests.planted.strangers import STRANGERS
+from tests.planted.transactions import TRANSACTIONS
 
 PLANTED: dict[str, Planted] = table(
     *REPLICATION.values(),
@@ -23,4 +24,5 @@ PLANTED: dict[str, Planted] = table(
     *CONSUMING.values(),
     *COMPACTING.values(),
     *STRANGERS.values(),
+    *TRANSACTIONS.values(),
 )

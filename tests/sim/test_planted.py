@@ -21,7 +21,7 @@ def is_violation(outcome: RunResult) -> bool:
 
 def hunt(row: Planted) -> RunResult | None:
     """The run that finds it, in a process of its own that has the bug."""
-    worker = Worker(f"tests.planted:{row.name}", plan=row.path)
+    worker = Worker(f"tests.planted:{row.name}", plan=row.path, workload=row.workload)
     try:
         return next((outcome for seed in row.tries if is_violation(outcome := worker.run(seed))), None)
     finally:

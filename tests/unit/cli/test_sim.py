@@ -146,3 +146,11 @@ def test_a_history_that_cannot_be_written_is_reported() -> None:
     status, _, err = sim("--seed", "18", "--history", "/no/such/folder/h.jsonl")
     assert status == 1
     assert "/no/such/folder/h.jsonl cannot be written" in err
+
+
+def test_a_workload_runs_alone() -> None:
+    status, out, _ = sim("--seeds", "9..9", "--workload", "transactions", "--jobs", "1")
+    assert status == 0
+    assert "seeds 9..9: 1 ok" in out
+    alone = sim("--seed", "9", "--workload", "transactions", "--json")[1]
+    assert json.loads(alone)["digest"] != json.loads(sim("--seed", "9", "--json")[1])["digest"]

@@ -37,7 +37,8 @@ class Batch:
 
 
 class Transactional(CoordinatedProducer):
-    """`naps`: it begins only now and then, for a few transactions, and fences who has the same id."""
+    """`naps`: it begins only now and then, for a few transactions, and fences who has the same id. `leaves`: it is gone
+    in the end, in the middle of a transaction."""
 
     def __init__(
         self,
@@ -50,11 +51,13 @@ class Transactional(CoordinatedProducer):
         timeout_ms: int = 1500,
         pace_ms: int = 30,
         naps: bool = False,
+        leaves: bool = False,
     ) -> None:
         super().__init__(stage, name, transactional_id, is_old=is_old, timeout_ms=timeout_ms)
         self.ats = tuple(ats)
         self.pace_ms = pace_ms
         self.naps = naps
+        self.leaves = leaves
         self.routes: dict[TopicPartition, Route] = {}
         self.sent = 0
         self.acked = 0  # commits
@@ -71,6 +74,10 @@ class Transactional(CoordinatedProducer):
                 continue
             yield from self.transact()
             yield self.pause(0, 2 * self.pace_ms)
+        if self.leaves and self.is_fit:
+            began, self.sent_batches = self.stage.now_ms(), []
+            error = yield from self.write(self.ats, began)
+            self.note(began, Outcome.FAIL, error)
 
     def nap(self) -> Life:
         """Another one with this id may come meanwhile. It tells from its next answer only."""

@@ -206,7 +206,7 @@ class Transacting(Workload):
             Transactional(stage, "ta", "t-a", ats, pace_ms=pace),
             Transactional(stage, "tz", "t-a", ats, pace_ms=pace, naps=True),
             Transactional(stage, "tb", "t-b", ats, pace_ms=pace, is_old=old),
-            Transactional(stage, "tc", "t-c", ats[:2], pace_ms=4 * pace, timeout_ms=600),
+            Transactional(stage, "tc", "t-c", ats[:2], pace_ms=4 * pace, timeout_ms=600, leaves=True),
         ]
         self.readers += [CommittedReader(stage, name, at) for name, at in zip(("ua", "ub", "uc"), ats, strict=True)]
 
