@@ -29,6 +29,12 @@ command(
     "strandline.cli.lab.last_replica:last_replica",
     "KIP-966's scenario: the last replica loses power, with and without ELR.",
 )
+command(
+    app,
+    "exactly-once",
+    "strandline.cli.lab.exactly_once:exactly_once",
+    "A bank in transactions: workers and nodes are killed, and the money is counted.",
+)
 plugins(app, "strandline.demos", "Events become a table through Spark; a leader and the pipeline are killed.")
 
 
