@@ -60,7 +60,7 @@ class Transactions:
         self.markers.image = self.adding.image = image
         self.ending.version = image.features.get(TXN_FEATURE, 0)
         effects = self.follow_leadership(now) if self.shards.is_touched(image, delta) else []
-        return effects + (self.markers.go_on(now) if self.markers.decisions else [])
+        return effects + (self.markers.moved(now) if self.markers.decisions else [])
 
     def follow_leadership(self, now: Instant) -> list[Effect]:
         gone, new = self.shards.follow_leadership(now)

@@ -11,6 +11,7 @@ Invariants:
 """
 
 from collections.abc import Iterable
+from itertools import islice
 
 from strandline.base.effects import Answered, Effect, Failed, ToBroker
 from strandline.base.errors import ErrorCode, error_of
@@ -47,8 +48,10 @@ class Decision:
         self.entry = entry
         self.transaction = entry.current
         self.missing: dict[TopicPartition, None] = dict.fromkeys(entry.current.partitions)
-        self.asked: set[TopicPartition] = set()  # a broker was asked for these
         self.is_completing = False
+
+
+Row = tuple[Decision, TopicPartition]
 
 
 class Markers:
@@ -56,7 +59,10 @@ class Markers:
         self.shards = shards
         self.image = Image()
         self.decisions: dict[Entry, Decision] = {}
-        self.under_way: dict[NodeId, tuple[int, list[tuple[Decision, TopicPartition]]]] = {}
+        self.waiting: dict[NodeId, dict[Row, None]] = {}  # by the leader; NOBODY: there is none that can be asked
+        self.under_way: dict[NodeId, tuple[int, list[Row]]] = {}
+        self.pausing: dict[NodeId, None] = {}  # brokers that have refused something just now
+        self.unwritten: dict[Decision, None] = {}  # they have all their markers, and the record of it was refused
         self.count = 0  # of requests
         self.next_try: Instant = NEVER
 
@@ -66,15 +72,18 @@ class Markers:
         """The record of the decision is committed."""
         assert entry not in self.decisions and self.shards.loaded.get(shard.partition) is shard
         self.decisions[entry] = Decision(shard, entry)
-        return self.go_on(now)
+        return self.carry_out([self.decisions[entry]], now)
 
     def loaded(self, shards: Iterable[Shard], now: Instant) -> list[Effect]:
         """This broker coordinates these from now on: it goes on with what others have decided."""
-        for shard in shards:
-            for entry in shard.entries.values():
-                if entry.current is not None and entry.current.state in DECIDED:
-                    self.decisions[entry] = Decision(shard, entry)
-        return self.go_on(now)
+        fresh = [
+            Decision(shard, entry)
+            for shard in shards
+            for entry in shard.entries.values()
+            if entry.current is not None and entry.current.state in DECIDED
+        ]
+        self.decisions |= {decision.entry: decision for decision in fresh}
+        return self.carry_out(fresh, now)
 
     def dropped(self, shards: Iterable[Shard]) -> None:
         """Another broker coordinates these."""
@@ -82,28 +91,42 @@ class Markers:
             for entry in shard.entries.values():
                 self.decisions.pop(entry, None)
 
+    def is_known(self, decision: Decision) -> bool:
+        return self.decisions.get(decision.entry) is decision
+
     # --- carrying them out
 
-    def go_on(self, now: Instant) -> list[Effect]:
-        """Ask whoever can be asked now, and complete what has all its markers."""
-        self.next_try = NEVER
-        wanted: dict[NodeId, list[tuple[Decision, TopicPartition]]] = {}
+    def carry_out(self, fresh: Iterable[Decision], now: Instant) -> list[Effect]:
+        """Costs what these have, not what others wait for."""
         effects: list[Effect] = []
-        for decision in list(self.decisions.values()):
-            for at in [at for at in decision.missing if at not in decision.asked]:
-                leader = self.leader_of(at)
-                if leader is None:
-                    del decision.missing[at]
-                elif leader == NOBODY:
-                    self.next_try = after(now, AGAIN_MS)
-                elif leader not in self.under_way:
-                    wanted.setdefault(leader, []).append((decision, at))
-            if not decision.missing and not decision.is_completing:
-                effects += self.complete(decision, now)
-        for node, rows in wanted.items():
-            if node not in self.under_way:  # else what was completed meanwhile has asked it
-                effects.append(self.ask(node, rows[:ROWS_MAX]))
-        return effects
+        for decision in fresh:
+            for at in list(decision.missing):
+                self.place((decision, at), now)
+            effects += self.complete(decision, now)
+        return effects + self.ask_all()
+
+    def moved(self, now: Instant) -> list[Effect]:
+        """The partitions that wait may have other leaders."""
+        rows = [row for waiting in self.waiting.values() for row in waiting if self.is_known(row[0])]
+        self.waiting = {}
+        effects: list[Effect] = []
+        for row in rows:
+            self.place(row, now)
+            effects += self.complete(row[0], now)
+        return effects + self.ask_all()
+
+    def place(self, row: Row, now: Instant) -> None:
+        """Have the partition's leader asked."""
+        leader = self.leader_of(row[1])
+        if leader is None:
+            del row[0].missing[row[1]]
+            return
+        self.waiting.setdefault(leader, {})[row] = None
+        if leader == NOBODY:
+            self.try_again(now)
+
+    def try_again(self, now: Instant) -> None:
+        self.next_try = min(self.next_try, after(now, AGAIN_MS))
 
     def leader_of(self, at: TopicPartition) -> NodeId | None:
         """None: there is no such partition any more."""
@@ -114,49 +137,59 @@ class Markers:
         broker = self.image.brokers.get(partition.leader)
         return NOBODY if broker is None or broker.fenced else partition.leader
 
-    def ask(self, node: NodeId, rows: list[tuple[Decision, TopicPartition]]) -> Effect:
+    def ask_all(self) -> list[Effect]:
+        """Whoever can be asked now."""
+        effects: list[Effect] = []
+        for node in list(self.waiting):
+            if node != NOBODY and node not in self.under_way and node not in self.pausing:
+                effects += self.ask(node)
+        return effects
+
+    def ask(self, node: NodeId) -> list[Effect]:
         assert node not in self.under_way
-        grouped: dict[Entry, dict[str, list[int]]] = {}
+        waiting = self.waiting[node]
+        rows: list[Row] = []
+        for row in list(islice(waiting, ROWS_MAX)):
+            del waiting[row]
+            if self.is_known(row[0]):
+                rows.append(row)
+        if not waiting:
+            del self.waiting[node]
+        if not rows:
+            return []
+        grouped: dict[Decision, dict[str, list[int]]] = {}
         for decision, at in rows:
-            decision.asked.add(at)
-            grouped.setdefault(decision.entry, {}).setdefault(at.topic, []).append(at.partition)
+            grouped.setdefault(decision, {}).setdefault(at.topic, []).append(at.partition)
         self.count += 1
         self.under_way[node] = self.count, rows
         request = WriteTxnMarkersRequest(
-            markers=tuple(marker_of(self.decisions[entry], topics) for entry, topics in grouped.items())
+            markers=tuple(marker_of(decision, topics) for decision, topics in grouped.items())
         )
-        return ToBroker(node, "markers", request, VERSION, TIMEOUT_MS, MarkersSent(node, self.count))
+        return [ToBroker(node, "markers", request, VERSION, TIMEOUT_MS, MarkersSent(node, self.count))]
 
     def step(self, event: Answered | Failed, now: Instant) -> list[Effect]:
         sent: MarkersSent = event.token
         number, rows = self.under_way.pop(sent.node)
         assert number == sent.sequence, "one request at a time"
         errors = errors_in(event.message) if isinstance(event, Answered) else {}
-        is_refused = False
+        effects: list[Effect] = []
         for decision, at in rows:
-            decision.asked.discard(at)
-            transaction = decision.transaction
-            error = errors.get((transaction.producer_id, at), ErrorCode.NETWORK_EXCEPTION)
+            if not self.is_known(decision):
+                continue
+            error = errors.get((decision.transaction.producer_id, at), ErrorCode.NETWORK_EXCEPTION)
             if error in WRITTEN:
-                decision.missing.pop(at, None)
+                del decision.missing[at]
             else:  # also TRANSACTION_COORDINATOR_FENCED: metadata will say soon that another broker coordinates it
-                is_refused = True
-        if not is_refused:
-            return self.go_on(now)
-        effects = self.go_on_without(sent.node, now)
-        self.next_try = min(self.next_try, after(now, AGAIN_MS))
-        return effects
-
-    def go_on_without(self, node: NodeId, now: Instant) -> list[Effect]:
-        """As `go_on`, but this broker is not asked at once again."""
-        self.under_way[node] = 0, []
-        effects = self.go_on(now)
-        del self.under_way[node]
-        return effects
+                self.pausing[sent.node] = None
+                self.try_again(now)
+                self.place((decision, at), now)
+            effects += self.complete(decision, now)
+        return effects + self.ask_all()
 
     def complete(self, decision: Decision, now: Instant) -> list[Effect]:
+        """If it has all its markers."""
         entry = decision.entry
-        if entry.is_busy or entry.current is not decision.transaction:
+        if decision.missing or decision.is_completing or entry.is_busy or entry.current is not decision.transaction:
             return []
         decision.is_completing = True
 
@@ -164,8 +197,9 @@ class Markers:
             decision.is_completing = False
             if error is ErrorCode.NONE:
                 self.decisions.pop(entry, None)
-            elif entry in self.decisions:
-                self.next_try = min(self.next_try, after(now, AGAIN_MS))
+            elif self.is_known(decision):
+                self.unwritten[decision] = None
+                self.try_again(now)
             return []
 
         return self.shards.write(decision.shard, entry, decision.transaction.completed(now), now, done)
@@ -174,13 +208,24 @@ class Markers:
         return self.next_try
 
     def expire(self, now: Instant) -> list[Effect]:
-        return self.go_on(now) if self.next_try <= now else []
+        if self.next_try > now:
+            return []
+        self.next_try = NEVER
+        self.pausing = {}
+        unwritten, self.unwritten = self.unwritten, {}
+        effects: list[Effect] = []
+        for decision in unwritten:
+            if self.is_known(decision):
+                effects += self.complete(decision, now)
+        return effects + self.moved(now)
 
     def check(self) -> None:
+        rows = {row for waiting in self.waiting.values() for row in waiting}
+        rows |= {row for _, asked in self.under_way.values() for row in asked}
         for entry, decision in self.decisions.items():
             assert self.shards.loaded.get(decision.shard.partition) is decision.shard
             assert entry.current is decision.transaction, "a decision does not change"
-            assert decision.asked <= decision.missing.keys()
+            assert all((decision, at) in rows for at in decision.missing), "somebody is asked for each, or will be"
 
 
 def marker_of(decision: Decision, topics: dict[str, list[int]]) -> WritableTxnMarker:

@@ -214,3 +214,28 @@ def test_who_waited_for_another_coordinator_is_sent_away() -> None:
     w.lead(None)
     assert w.answers[number].error_code == E.NOT_COORDINATOR
     assert ID not in {name for shard in w.transactions.shards.loaded.values() for name in shard.entries}
+
+
+def test_a_broker_that_has_refused_something_waits_though_others_answer() -> None:
+    w = decided(T0, T1)
+    w.write_markers(E.NOT_ENOUGH_REPLICAS)
+    w.write_markers()
+    assert not w.sent, "two brokers that refuse would be asked in turn, without a pause"
+    w.wait(50)
+    assert [sent.node for sent in w.sent] == [1]
+
+
+def test_a_decision_costs_what_it_has_and_not_what_others_wait_for() -> None:
+    w = World()
+    asked: list[TopicPartition] = []
+    names = [f"id{number}" for number in range(50)]
+    producers = {name: w.start(name) for name in names}
+    for name, producer in producers.items():
+        w.ask(add_request(producer, T0, old=True, name=name), 3)
+    leader_of = w.transactions.markers.leader_of
+    w.transactions.markers.leader_of = lambda at: asked.append(at) or leader_of(at)  # type: ignore[method-assign,func-returns-value]
+    for name, producer in producers.items():
+        w.ask(end_request(producer, name=name), 4)
+    assert len(asked) == len(names)
+    w.settle()
+    assert len(asked) == len(names)
