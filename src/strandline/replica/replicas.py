@@ -48,6 +48,7 @@ from strandline.replica.serving.hints import LeaderHints
 from strandline.replica.serving.internal_append import Done
 from strandline.replica.serving.offsets import Offsets
 from strandline.replica.serving.producing import Producing
+from strandline.replica.serving.transactions.hanging import Hanging
 from strandline.replica.serving.transactions.markers import Markers
 from strandline.replica.storage.cleaning import Cleaner
 from strandline.replica.storage.epoch_files import EpochFiles
@@ -61,6 +62,7 @@ from strandline.replica.tokens import (
     CleanedSynced,
     FetchSent,
     FutureSynced,
+    HangingAsked,
     IsrChangeSent,
     LogFlushed,
     RepairSent,
@@ -103,6 +105,8 @@ class Replicas:
         self.scrubber = Scrubber(self.host, self.cleaner.uncleanable, self.withdrawing.withdraw)
         self.offline = OfflineReplicas(self.host, self.storage, self.futures, self.fetchers, self.fetching)
         self.hanging_transactions = HangingTransactions(self.host)
+        self.hanging = Hanging(self.host, self.markers)
+        self.hanging_transactions.opened = self.hanging.suspect
         self.epoch_files = EpochFiles(self.host)
         self.roles = Roles(self.host, self.fetchers, self.producing, self.epoch_files, self.hanging_transactions)
         self.assigned = AssignedPartitions(
@@ -290,6 +294,8 @@ class Replicas:
                 return self.directories_answered(event, now)
             case VerificationSent(), Answered() | Failed():
                 return self.producing.verifying.step(event, now)
+            case HangingAsked(), Answered() | Failed():
+                return self.hanging.step(event, now)
             case RepairSent() | RepairSynced(), _:
                 return self.scrubber.repairs.step(event, now)
             case FutureSynced(), Synced() | SyncFailed():

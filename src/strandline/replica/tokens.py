@@ -30,6 +30,10 @@ class VerificationSent(ReplicaToken, frozen=True):
     sequence: int
 
 
+class HangingAsked(ReplicaToken, frozen=True):
+    sequence: int
+
+
 class RepairSent(ReplicaToken, frozen=True):
     sequence: int
 

@@ -2,10 +2,13 @@
 
 The coordinator takes such a transaction for ended, and never ends it again: consumers that read what is committed would
 wait for ever. So a leader that was elected though it may lack records looks through its log, a bounded part in a step,
-for producers whose last transaction has no end there. What it finds is noted in the loss ledger, and reported.
+for producers whose last transaction has no end there. What it finds is noted in the loss ledger, and reported. Then
+`opened` is told, which has aborted what no coordinator ends.
 
 Invariant: a log is looked through only up to its end when the leadership began; the writer knows what comes later.
 """
+
+from collections.abc import Callable
 
 from strandline.base.effects import Effect, Report
 from strandline.base.ports import DiskError
@@ -69,6 +72,7 @@ class HangingTransactions:
         self.host = host
         self.looks: dict[Hosted, Look] = {}
         self.wake = Alarm(host.timers, self.go_on)
+        self.opened: Callable[[Hosted, dict[int, int], Instant], None] = lambda hosted, found, now: None
 
     def suspect(self, hosted: Hosted, now: Instant) -> None:
         """To be called when a leader begins that may have lost records."""
@@ -125,6 +129,7 @@ class HangingTransactions:
             for offset, cause in causes
         ]
         self.host.ledger.write(hosted.directory.path, [lost_by(self.host, hosted, event) for event in events])
+        self.opened(hosted, look.open, now)
         return [
             Report("warning", f"{hosted.name}: {cause}, and its end may be among what was lost") for _, cause in causes
         ]
