@@ -66,12 +66,8 @@ def families(coordinator: Transactions, verifying: Verifying, written: Sequence[
     bound = now - coordinator.initializing.config.max_timeout_ms - LATE_MS
     yield Family(LATE_PARTITIONS, [((), sum(0 < at < bound for at in written))])
     markers = coordinator.markers
-    homeless = retries = 0
-    for decision in markers.decisions.values():
-        homeless += sum(at not in decision.asked and markers.leader_of(at) == NOBODY for at in decision.missing)
-        retries += not decision.missing and not decision.is_completing
-    yield Family(UNKNOWN_DESTINATION, [((), homeless)])
-    yield Family(APPEND_RETRIES, [((), retries)])
+    yield Family(UNKNOWN_DESTINATION, [((), len(markers.waiting.get(NOBODY, ())))])
+    yield Family(APPEND_RETRIES, [((), len(markers.unwritten))])
     yield Family(VERIFICATION_FAILURES, [((), verifying.failures)])
     yield Family(TRANSACTIONAL_IDS, [((state.named,), count) for state, count in counts(coordinator).items()])
 
