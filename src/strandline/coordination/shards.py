@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Generic, Protocol, TypeVar
 
 from strandline.base.errors import ErrorCode
-from strandline.base.ids import LeaderEpoch
+from strandline.base.ids import LeaderEpoch, Uuid
 from strandline.base.time import NEVER, Instant, after
 from strandline.coordination.internal_log import InternalLog
 from strandline.coordination.partitioning import partition_for
@@ -40,6 +40,8 @@ class Shards(Generic[S]):
         self.log = log
         self.load = load
         self.partitions = 0  # of the topic; 0 until it exists
+        self.topic_id: Uuid | None = None
+        self.is_renewed = False  # the topic is another one of the same name, whose epochs begin anew
         self.loaded: dict[int, S] = {}
         self.damaged: set[int] = set()  # partitions that this broker leads and cannot load yet
         self.next_load: Instant = NEVER
@@ -48,6 +50,8 @@ class Shards(Generic[S]):
         """May `delta` have changed what this broker leads of the topic? Notes how many partitions the topic has."""
         topic = image.topic_named(self.topic)
         self.partitions = 0 if topic is None else len(topic.partitions)
+        known, self.topic_id = self.topic_id, None if topic is None else topic.topic_id
+        self.is_renewed |= known is not None and known != self.topic_id
         if topic is None:
             return bool(self.loaded or self.damaged)
         ids = {at.topic_id for at in delta.partitions}
@@ -56,7 +60,9 @@ class Shards(Generic[S]):
     def follow_leadership(self, now: Instant) -> tuple[list[S], list[S]]:
         """Give up what this broker leads no longer, load what it leads, and return both: what is gone, what is new."""
         led = {p: epoch for p in range(self.partitions) if (epoch := self.log.leads(self.topic, p)) is not None}
-        gone = [shard for partition, shard in self.loaded.items() if led.get(partition) != shard.leader_epoch]
+        known = {} if self.is_renewed else led
+        gone = [shard for partition, shard in self.loaded.items() if known.get(partition) != shard.leader_epoch]
+        self.is_renewed = False
         for shard in gone:
             del self.loaded[shard.partition]
         missing = [partition for partition in led if partition not in self.loaded]

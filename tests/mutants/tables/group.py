@@ -157,7 +157,7 @@ GROUP = table(
     Mutant(
         "a shard outlives its leadership",
         "coordination/shards.py",
-        " if led.get(partition) != shard.leader_epoch]",
+        " if known.get(partition) != shard.leader_epoch]",
         " if partition not in led]",
         Breaks.DURABILITY,
         (
