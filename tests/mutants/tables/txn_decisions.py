@@ -110,31 +110,24 @@ DECISIONS = table(
     Mutant(
         "a request for markers that is lost is not sent again",
         "txn/markers.py",
-        ("        self.next_try = min(self.next_try, after(now, AGAIN_MS))\n        return effects\n"),
-        "        return effects\n",
+        "                self.place((decision, at), now)\n            effects += self.complete(decision, now)\n        return effects + self.ask_all()\n\n    def complete",
+        "                pass\n            effects += self.complete(decision, now)\n        return effects + self.ask_all()\n\n    def complete",
         Breaks.ANSWERS,
         ("unit/txn/test_markers.py::test_a_marker_that_is_refused_is_sent_again",),
     ),
     Mutant(
         "a transaction of a deleted topic is never complete",
         "txn/markers.py",
-        (
-            "                if leader is None:\n"
-            "                    del decision.missing[at]\n"
-            "                elif leader == NOBODY:"
-        ),
-        "                if leader is None or leader == NOBODY:",
+        "        if leader is None:\n            del row[0].missing[row[1]]\n            return\n",
+        "        if leader is None:\n            return\n",
         Breaks.ANSWERS,
         ("unit/txn/test_loading.py::test_a_foreign_record_with_odd_values_can_be_ended",),
     ),
     Mutant(
         "a completion that is not written is not tried again",
         "txn/markers.py",
-        (
-            "            elif entry in self.decisions:\n"
-            "                self.next_try = min(self.next_try, after(now, AGAIN_MS))\n"
-        ),
-        "",
+        "                self.unwritten[decision] = None\n",
+        "                pass\n",
         Breaks.ANSWERS,
         ("unit/txn/test_markers.py::test_a_completion_that_is_not_written_is_written_again",),
     ),
