@@ -94,6 +94,7 @@ TRANSACTIONS: dict[str, Planted] = table(
         new="WRITTEN = (ErrorCode.NONE, ErrorCode.INVALID_PRODUCER_EPOCH, ErrorCode.NOT_LEADER_OR_FOLLOWER)\n",
         trap="hanging transactions",
         harm="a partition whose leader moves never gets its marker",
+        seeds=(18, 18),
         workload=WORKLOAD,
     ),
     Planted(
@@ -156,10 +157,9 @@ TRANSACTIONS: dict[str, Planted] = table(
     Planted(
         name="answered-before-it-is-decided",
         module="strandline.txn.shards",
-        old="        value = encode_value(value_of(following), RECORD_VERSION)\n",
-        new="        if following.state in (2, 3):\n"
-        "            entry.pending, entry.current = None, following\n            return then(ErrorCode.NONE, now)\n"
-        "        value = encode_value(value_of(following), RECORD_VERSION)\n",
+        old="        entry.pending = following\n",
+        new="        if following.state in (2, 3) and not setattr(entry, 'current', following):\n"
+        "            return then(ErrorCode.NONE, now)\n        entry.pending = following\n",
         trap="KIP-98",
         harm="a commit is acknowledged, and markers are written, without a record of the decision",
         seeds=(1, 1),

@@ -1,6 +1,6 @@
 """All workloads, by name."""
 
-from strandline.base.ids import TopicPartition
+from strandline.base.ids import TRANSACTION_TOPIC, TopicPartition
 from strandline.sim.clients.committed_reader import CommittedReader
 from strandline.sim.clients.committer import Committer, Lapsed
 from strandline.sim.clients.consumer import Consumer
@@ -218,7 +218,8 @@ class Transacting(Workload):
         stuck = {
             reader.name
             for reader in self.readers
-            if isinstance(reader, Consumer) and self.stage.is_exceeded(reader.at.topic)
+            if isinstance(reader, Consumer)
+            and (self.stage.is_exceeded(reader.at.topic) or self.stage.is_exceeded(TRANSACTION_TOPIC))
         }
         return {name: count for name, count in super().progress().items() if name not in stuck}
 
