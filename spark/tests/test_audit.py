@@ -22,7 +22,7 @@ from strandline.base.ids import METADATA_TOPIC
 from strandline.log.checkpoints import parse_offsets
 from strandline.quorum.storage.metadata_log import DIRECTORY as METADATA
 from strandline.quorum.storage.metadata_log import QUORUM_STATE
-from strandline.replica.storage.rows import CLEANED
+from strandline.replica.hosting.rows import CLEANED
 from strandline.testing.local_cluster import LocalCluster
 from strandline_spark.jobs.audit.files import read_acknowledged, readable_directories
 from strandline_spark.jobs.audit.job import audit

@@ -38,9 +38,9 @@ from strandline.sim.clients.admin import Admin
 from strandline.sim.clients.client import Client
 from strandline.sim.clients.consumer import Consumer
 from strandline.sim.faults import process
-from strandline.sim.runs.options import IMPATIENT
 from strandline.sim.workloads.table import Commits, Orders
 from strandline.sim.workloads.workload import Setting, Workload
+from strandline.sim.world.options import IMPATIENT
 
 NODES = 3
 ROUND_S = 20.0

@@ -133,3 +133,17 @@ def test_topics_are_created_and_deleted(shared_cluster: LocalCluster) -> None:
             await admin.close()
 
     asyncio.run(run())
+
+
+def test_only_what_a_transaction_commits_is_read(shared_cluster: LocalCluster, topic: str) -> None:
+    async def run() -> None:
+        async with AIOKafkaProducer(bootstrap_servers=shared_cluster.bootstrap, transactional_id=topic) as producer:
+            for value, commits in ((b"a", True), (b"b", False), (b"c", True)):
+                await producer.begin_transaction()
+                await producer.send_and_wait(topic, value)
+                await (producer.commit_transaction() if commits else producer.abort_transaction())
+        async with reader(shared_cluster, topic, isolation_level="read_committed") as consumer:
+            got = [await asyncio.wait_for(consumer.getone(), 10) for _ in range(2)]
+        assert [record.value for record in got] == [b"a", b"c"]
+
+    asyncio.run(run())

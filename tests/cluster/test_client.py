@@ -60,8 +60,6 @@ def test_a_topic_shows_its_partitions_and_one_that_is_missing_is_left_out(
     assert {index: view.leader for index, view in found[name].partitions.items()} == {0: 1, 1: 1, 2: 1}
     assert name in cluster.topics()
     assert [b.id for b in cluster.brokers().values()] == [1]
-    assert cluster.has_api(0)
-    assert not cluster.has_api(24)  # AddPartitionsToTxn: there are no transactions
 
 
 def test_an_illegal_name_is_refused_by_name(cluster: Cluster) -> None:

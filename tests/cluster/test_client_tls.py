@@ -102,6 +102,9 @@ def test_admin_commands_go_through_tls_also_to_single_brokers(
     run("log-dirs describe", *at)
     run("features describe", *at)
     run("configs describe --entity-type brokers --entity-name 1 --all", *at)
+    assert run("transactions list", *at) == 0
+    assert run("transactions find-hanging", *at) == 0
+    run("transactions producers --topic t --partition 0", *at)
     shown = capsys.readouterr().out
     assert "t-0: healthy" in shown
     assert "1 of 1 brokers asked" in shown

@@ -171,3 +171,23 @@ def test_the_metadata_quorum_is_described(shared_cluster: LocalCluster, admin: A
     (quorum,) = admin.describe_metadata_quorum()["topics"][0]["partitions"]
     assert quorum["leader_id"] in {1, 2, 3}
     assert {voter["replica_id"] for voter in quorum["current_voters"]} == {1, 2, 3}
+
+
+def test_only_what_a_transaction_commits_is_read(shared_cluster: LocalCluster, topic: str) -> None:
+    producer = KafkaProducer(bootstrap_servers=shared_cluster.bootstrap.split(","), transactional_id=topic)
+    try:
+        producer.init_transactions()
+        for value, commits in ((b"a", True), (b"b", False), (b"c", True)):
+            producer.begin_transaction()
+            producer.send(topic, value).get(15)
+            if commits:
+                producer.commit_transaction()
+            else:
+                producer.abort_transaction()
+    finally:
+        producer.close()
+    consumer = reader(shared_cluster, topic, isolation_level="read_committed")
+    try:
+        assert [record.value for record in take(consumer, 2)] == [b"a", b"c"]
+    finally:
+        consumer.close()

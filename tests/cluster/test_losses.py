@@ -12,7 +12,7 @@ from tests.cluster.driving import until
 from strandline.client.ask import ask
 from strandline.log.evidence.wholeness import FILE as WHOLE
 from strandline.metadata.losses import AT_MOST, NO_END
-from strandline.replica.losses.ledger import FILE
+from strandline.replica.hosting.ledger import FILE
 from strandline.testing.local_cluster import HOST, LocalCluster, NodeProcess
 from strandline.wire.batch import build
 from strandline.wire.messages.cluster.api_versions import ApiVersionsRequest

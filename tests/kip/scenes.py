@@ -16,7 +16,7 @@ from strandline.metadata.features import ELR_FEATURE, METADATA_LEVEL, METADATA_V
 from strandline.metadata.image import Partition
 from strandline.metadata.records import FeatureLevelRecord
 from strandline.replica.config import ReplicaConfig
-from strandline.replica.serving.leader import Leader
+from strandline.replica.hosting.leader import Leader
 from strandline.wire.batch import Codec, batches, build
 from strandline.wire.messages.brokers.alter_partition import (
     AlterPartitionRequest,

@@ -19,7 +19,7 @@ from strandline.base.ids import NodeId
 from strandline.metadata.image import Partition
 from strandline.metadata.records import PartitionChangeRecord
 from strandline.replica.config import ReplicaConfig
-from strandline.replica.serving.leader import Leader
+from strandline.replica.hosting.leader import Leader
 from strandline.wire.messages.brokers.alter_partition import AlterPartitionRequest, AlterPartitionResponse
 from strandline.wire.messages.records.fetch import FetchPartition, FetchRequest, FetchTopic, ReplicaState
 

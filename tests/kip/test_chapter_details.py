@@ -19,7 +19,7 @@ from strandline.metadata.configs.topic_configs import TOPIC_CONFIGS
 from strandline.metadata.image import Partition
 from strandline.metadata.registrations import partition_record
 from strandline.replica.config import ReplicaConfig
-from strandline.replica.following.follower import Position
+from strandline.replica.hosting.follower import Position
 from strandline.wire.codec import encode_bytes
 from strandline.wire.messages.records.fetch import FetchPartition, FetchRequest, FetchTopic
 from strandline.wire.messages.records.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic

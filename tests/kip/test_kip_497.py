@@ -9,7 +9,7 @@ from tests.kip.scenes import Governed, leading
 from strandline.base.effects import Answered, Failed, Failure, ToController
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import NodeId
-from strandline.replica.serving.isr import Committed, PendingExpand, PendingShrink
+from strandline.replica.hosting.isr import Committed, PendingExpand, PendingShrink
 from strandline.wire.messages.brokers.alter_partition import (
     AlterPartitionRequest,
     AlterPartitionResponse,

@@ -9,7 +9,7 @@ from tests.unit.controller.cluster import Cluster
 from strandline.base.effects import ToController
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import NodeId
-from strandline.replica.serving.isr import Committed, PendingExpand
+from strandline.replica.hosting.isr import Committed, PendingExpand
 
 E = ErrorCode
 THIRD = NodeId(3)

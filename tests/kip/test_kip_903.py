@@ -10,7 +10,7 @@ from strandline.base.effects import Send, ToController
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import NodeId
 from strandline.broker.lifecycle import Left
-from strandline.replica.serving.isr import Committed, PendingExpand
+from strandline.replica.hosting.isr import Committed, PendingExpand
 from strandline.wire.messages.records.fetch import FetchPartition, FetchRequest, FetchTopic, ReplicaState
 
 E = ErrorCode

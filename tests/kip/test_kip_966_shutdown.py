@@ -13,8 +13,8 @@ from strandline.base.ids import NodeId
 from strandline.log.evidence.clean_shutdown import FILE
 from strandline.metadata.image import Partition
 from strandline.metadata.records import FeatureLevelRecord
-from strandline.sim.runs.options import Options
 from strandline.sim.world.machine import Machine
+from strandline.sim.world.options import Options
 from strandline.wire.codec import decode_all, encode_bytes
 from strandline.wire.messages.brokers.broker_registration import BrokerRegistrationRequest
 

@@ -12,9 +12,9 @@ from tests.sim.play import SETTINGS, Play
 from strandline.base.ids import NodeId
 from strandline.log.evidence.clean_shutdown import FILE
 from strandline.metadata.image import RECOVERED, Partition
-from strandline.sim.runs.options import Options
 from strandline.sim.world.disk import Image
 from strandline.sim.world.machine import Machine
+from strandline.sim.world.options import Options
 from strandline.wire.batch import batches
 
 SEGMENT = "/d0/orders-0/00000000000000000000.log"

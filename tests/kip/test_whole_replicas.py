@@ -12,8 +12,8 @@ from strandline.base.ids import NodeId
 from strandline.log.evidence.wholeness import FILE
 from strandline.metadata.image import Partition
 from strandline.sim import loss_ledger
-from strandline.sim.runs.options import Options
 from strandline.sim.world.machine import Machine
+from strandline.sim.world.options import Options
 from strandline.wire.batch import batches
 
 MANAGED = {"unclean.recovery.manager.enabled": "true", "unclean.recovery.timeout.ms": "2000"}

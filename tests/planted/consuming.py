@@ -8,7 +8,7 @@ CONSUMING: dict[str, Planted] = table(
     Planted(
         name="follower-shows-its-tail",
         module=READING,
-        old="            upto = log.log_end_offset if is_follower else parked.end_in(role)\n",
+        old="            upto = log.log_end_offset if is_follower else stable_end if committed else high_watermark\n",
         new="            upto = log.log_end_offset if is_follower or type(role) is not Leader else high_watermark\n",
         trap="KIP-392, KIP-966 ConsistentRead",
         harm="consumers that read from a follower see records that a change of leader takes back",

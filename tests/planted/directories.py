@@ -35,7 +35,7 @@ DIRECTORIES: dict[str, Planted] = table(
     ),
     Planted(
         name="empty-log-in-place-of-an-offline-one",
-        module="strandline.replica.storage.directories",
+        module="strandline.replica.hosting.directories",
         old="        if directory in self.offline_ids:\n            return True\n"
         "        return bool(self.offline) and not is_new\n",
         new="        return False\n",

@@ -2,13 +2,13 @@
 
 from tests.planted.planted import Change, Planted, table
 
-LEADER = "strandline.replica.serving.leader"
-FOLLOWER = "strandline.replica.following.follower"
+LEADER = "strandline.replica.hosting.leader"
+FOLLOWER = "strandline.replica.hosting.follower"
 FETCHER = "strandline.replica.following.fetcher"
 REPLICAS = "strandline.replica.replicas"
 READING = "strandline.replica.serving.reading"
 PRODUCING = "strandline.replica.serving.producing"
-HOSTED = "strandline.replica.hosted"
+HOSTED = "strandline.replica.hosting.hosted"
 ROLES = "strandline.replica.roles"
 
 REPLICATION = table(
@@ -318,7 +318,7 @@ REPLICATION = table(
     Planted(
         name="consumers-read-uncommitted",
         module=READING,
-        old="upto = log.log_end_offset if is_follower else parked.end_in(role)",
+        old="upto = log.log_end_offset if is_follower else stable_end if committed else high_watermark",
         new="upto = log.log_end_offset",
         trap="KIP-966 ConsistentRead",
         harm="consumers see records that a change of leader takes back",

@@ -66,6 +66,8 @@ class Play:
         known = self.log.producers.known.get(producer)
         if known is not None:
             self.epochs[producer] = max(self.epochs[producer], known.epoch)
+        if known is not None and producer in self.log.transactions.open:
+            self.epochs[producer] = known.epoch  # a cut took the marker: the coordinator writes it again first
         epoch = self.epochs[producer]
         is_new = known is None or known.epoch != epoch or not known.batches
         sequence = 0 if known is None or is_new else known.batches[-1].last_sequence + 1

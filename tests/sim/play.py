@@ -10,11 +10,11 @@ from strandline.sim.clients.committer import Committer
 from strandline.sim.clients.consumer import Consumer
 from strandline.sim.clients.producer import Producer
 from strandline.sim.runs.calm import calm, why_not_healed
-from strandline.sim.runs.options import Options
 from strandline.sim.scene import Scene
+from strandline.sim.simulation import World
 from strandline.sim.workloads.workload import Setting, Workload
 from strandline.sim.world.machine import Machine
-from strandline.sim.world.world import World
+from strandline.sim.world.options import Options
 
 ORDERS = TopicPartition("orders", 0)
 SETTINGS = {

@@ -11,9 +11,9 @@ import sys
 import time
 from collections.abc import Sequence
 
-from strandline.sim.runs.options import Options
 from strandline.sim.runs.plan import Plan, draw_plan
 from strandline.sim.runs.run import run_plan
+from strandline.sim.world.options import Options
 
 DRAWN = range(1_000_001, 1_000_007)
 LINES = 40

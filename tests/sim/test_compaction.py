@@ -6,9 +6,9 @@ from tests.sim.play import SETTINGS, Play
 from strandline.base.ids import TopicPartition
 from strandline.sim.clients.keyed import Keyed
 from strandline.sim.laws.logs.compacted import stored
-from strandline.sim.runs.options import Options
 from strandline.sim.runs.plan import draw_plan, with_compaction
 from strandline.sim.runs.run import run_plan
+from strandline.sim.world.options import Options
 
 AT = TopicPartition("compacted", 0)
 EAGER = {

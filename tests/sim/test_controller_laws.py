@@ -17,10 +17,10 @@ from strandline.metadata.records import LossEvent
 from strandline.quorum.ports import EpochEnd, Unfit
 from strandline.sim.clients.committer import Committer
 from strandline.sim.laws.clients.groups import Replayed
-from strandline.sim.laws.cluster.standing import look_at_roles
 from strandline.sim.laws.partitions.recoveries import Said, Term
-from strandline.sim.runs.options import Options
+from strandline.sim.laws.partitions.standing import look_at_roles
 from strandline.sim.world.machine import Machine
+from strandline.sim.world.options import Options
 from strandline.sim.world.violation import Violation
 from strandline.wire.messages.groups.group_records import (
     GroupMetadataKey,

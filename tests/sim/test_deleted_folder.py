@@ -8,13 +8,13 @@ from tests.sim.test_laws import hosted_on, of_leader, other
 
 from strandline.base.ports import DiskError
 from strandline.log.log import Log
-from strandline.replica.host import Host
+from strandline.replica.hosting.host import Host
 from strandline.sim.faults.damaged import tamper
 from strandline.sim.faults.injector import FaultInjector
 from strandline.sim.laws.logs.truth import Truth
 from strandline.sim.laws.partitions.partitions import Seen
-from strandline.sim.runs.options import Options
 from strandline.sim.world.machine import Machine
+from strandline.sim.world.options import Options
 from strandline.sim.world.violation import Violation
 
 ROLLING = SETTINGS | {"log.roll.ms": "500"}

@@ -9,8 +9,8 @@ from strandline.base.errors import ErrorCode
 from strandline.metadata.image import Partition
 from strandline.sim.clients.admin import Admin
 from strandline.sim.clients.client import Life, Request
-from strandline.sim.runs.options import Options
 from strandline.sim.world.machine import Machine
+from strandline.sim.world.options import Options
 from strandline.wire.messages.topics.create_topics import (
     CreatableReplicaAssignment,
     CreatableTopic,

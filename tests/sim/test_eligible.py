@@ -15,10 +15,10 @@ from strandline.metadata.image import RECOVERING, Image, Partition
 from strandline.metadata.losses import loss_of
 from strandline.sim import loss_ledger
 from strandline.sim.laws.partitions.eligible import Eligible
-from strandline.sim.runs.options import Options
 from strandline.sim.runs.plan import draw_plan, has_elr
+from strandline.sim.simulation import World
+from strandline.sim.world.options import Options
 from strandline.sim.world.violation import Violation
-from strandline.sim.world.world import World
 
 
 def last_standing(play: Play) -> None:

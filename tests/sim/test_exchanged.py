@@ -7,7 +7,7 @@ from tests.sim.play import Play
 
 from strandline.base.ids import OFFSETS_TOPIC
 from strandline.log.evidence.clean_shutdown import FILE as MARKER
-from strandline.replica.following.follower import Follower
+from strandline.replica.hosting.follower import Follower
 from strandline.sim.faults.damaged import damage, tamper
 from strandline.sim.faults.injector import FaultInjector
 from strandline.sim.world.machine import Machine

@@ -8,8 +8,8 @@ from strandline.base.ports import DiskFull
 from strandline.log.evidence.clean_shutdown import FILE
 from strandline.metadata.image import RECOVERED, Partition
 from strandline.metadata.losses import CAUSES, Cause
-from strandline.sim.runs.options import Options
 from strandline.sim.world.machine import ROOM_CHECK_MS, STEADY_LOOKS, Machine
+from strandline.sim.world.options import Options
 
 TWO = Options(settings=SETTINGS | {"min.insync.replicas": "2"}, log_dirs=2, elr=True)
 PAIRS = 12

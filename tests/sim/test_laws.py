@@ -7,14 +7,14 @@ import pytest
 from tests.sim.play import ORDERS, SETTINGS, Play
 
 from strandline.log.log import Appended, Log
-from strandline.replica.hosted import Hosted
+from strandline.replica.hosting.hosted import Hosted
+from strandline.replica.hosting.isr import Committed
+from strandline.replica.hosting.leader import Leader
 from strandline.replica.serving import reading
-from strandline.replica.serving.isr import Committed
-from strandline.replica.serving.leader import Leader
 from strandline.replica.serving.selection import RACK_AWARE
 from strandline.sim.clients.nearby import Nearby
-from strandline.sim.runs.options import Options
 from strandline.sim.world.machine import Machine
+from strandline.sim.world.options import Options
 from strandline.sim.world.violation import Violation
 from strandline.wire.batch import build, read_header
 

@@ -5,8 +5,8 @@ from tests.sim.play import SETTINGS, Play
 
 from strandline.base.effects import Caller, Received, Reply, ReplyTo
 from strandline.metadata.losses import NO_END
-from strandline.sim.runs.options import Options
 from strandline.sim.world.machine import Machine
+from strandline.sim.world.options import Options
 from strandline.wire.messages.own.describe_losses import DescribeLossesRequest, DescribeLossesResponse, Loss
 
 

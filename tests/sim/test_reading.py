@@ -5,9 +5,9 @@ from tests.sim.play import ORDERS, SETTINGS, Play
 
 from strandline.replica.serving.selection import RACK_AWARE
 from strandline.sim.clients.nearby import Nearby, Roamer
-from strandline.sim.runs.options import Options
 from strandline.sim.runs.plan import draw_plan, with_reading
 from strandline.sim.runs.run import run_plan
+from strandline.sim.world.options import Options
 
 
 def racks(selector: str = RACK_AWARE) -> Play:

@@ -12,7 +12,7 @@ from strandline.base.time import Instant
 from strandline.broker.node import Node
 from strandline.sim.clients.consumer import Consumer
 from strandline.sim.clients.producer import Producer
-from strandline.sim.runs.options import Options
+from strandline.sim.world.options import Options
 from strandline.wire.messages.topics.create_topics import CreatableTopic, CreateTopicsRequest
 
 

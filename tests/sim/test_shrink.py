@@ -3,10 +3,10 @@
 import msgspec
 
 from strandline.broker.config import ConfigError
-from strandline.sim.runs.options import Options
 from strandline.sim.runs.plan import Fault, Plan, draw_plan, read_plan, write_plan
 from strandline.sim.runs.run import RunResult
 from strandline.sim.runs.shrink import Shrinker, signature
+from strandline.sim.world.options import Options
 
 OK = RunResult(1, "", "", "d", 1, 1, 1, 0, ())
 

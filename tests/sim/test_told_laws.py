@@ -14,15 +14,15 @@ from strandline.base.ids import BrokerEpoch, LeaderEpoch, NodeId
 from strandline.broker import parts
 from strandline.log.epochs import EpochStart
 from strandline.log.evidence.clean_shutdown import FILE, Stop
-from strandline.replica.following.follower import Follower
-from strandline.replica.serving.isr import PendingExpand
-from strandline.replica.serving.leader import Leader
+from strandline.replica.hosting.follower import Follower
+from strandline.replica.hosting.isr import PendingExpand
+from strandline.replica.hosting.leader import Leader
 from strandline.replica.serving.reading import Reading
 from strandline.sim.faults import directories
 from strandline.sim.faults.injector import FaultInjector
 from strandline.sim.faults.wires import flipped
-from strandline.sim.runs.options import Options
 from strandline.sim.world.machine import Machine
+from strandline.sim.world.options import Options
 from strandline.sim.world.trace import Kind
 from strandline.sim.world.violation import Violation
 from strandline.wire.messages.brokers.alter_partition import (

@@ -98,6 +98,9 @@ class SyncFailed(Value, frozen=True):
     why: str
     is_full: bool = False  # a `Save` that found no room: the old content is there
 
+    def __post_init__(self) -> None:
+        assert self.why
+
     @property
     def error(self) -> DiskError:
         return DiskFull(self.why) if self.is_full else DiskError(self.why)
@@ -158,12 +161,18 @@ class Save(Value, frozen=True):
     token: Token
     since: int = 0  # `Disk.saves(path)` when it was asked for
 
+    def __post_init__(self) -> None:
+        assert self.path and self.since >= 0
+
 
 class Remove(Value, frozen=True):
     """Remove these directories and what is in them, some time: nobody looks there any more. Not answered. What the end
     of the process, or the disk, leaves of them the next start removes."""
 
     paths: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        assert self.paths and all(self.paths)
 
 
 class Probe(Value, frozen=True):
@@ -180,12 +189,22 @@ class Close(Value, frozen=True):
     connection: int
     why: str
 
+    def __post_init__(self) -> None:
+        assert self.why
+
+
+LEVELS = ("debug", "info", "warning", "error")
+
 
 class Report(Value, frozen=True):
     """One line for the operator's log."""
 
-    level: str  # "debug", "info", "warning", "error"
+    level: str  # one of `LEVELS`
     text: str
+
+    def __post_init__(self) -> None:
+        assert self.level in LEVELS
+        assert self.text
 
 
 class ToController(Value, frozen=True):
@@ -215,6 +234,10 @@ class Halt(Value, frozen=True):
 
     why: str
     status: int
+
+    def __post_init__(self) -> None:
+        assert self.why
+        assert 0 <= self.status < 256, "a process can end with it"
 
 
 class AwaitRoom(Value, frozen=True):

@@ -151,6 +151,8 @@ class ErrorCode(IntEnum):
     REQUEST_LIMIT_REACHED = 1000
 
 
+OWN_CODES = 1000  # our own begin here
+
 E = ErrorCode
 
 # Only where the name alone says too little.
@@ -287,6 +289,11 @@ RETRIABLE: frozenset[ErrorCode] = frozenset(
 )
 
 KNOWN: dict[int, ErrorCode] = {int(code): code for code in ErrorCode}
+
+assert len(ErrorCode.__members__) == len(KNOWN), "a number has one name"
+assert sorted(code for code in KNOWN if code < OWN_CODES) == list(range(-1, E.CONTROLLER_ID_NOT_REGISTERED + 1))
+assert E.NONE not in MESSAGES
+assert RETRIABLE.isdisjoint((E.NONE, E.UNKNOWN_SERVER_ERROR)), "a number that nobody knows is not tried again"
 
 
 def error_of(code: int) -> ErrorCode:

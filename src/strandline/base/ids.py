@@ -12,6 +12,7 @@ Uuid = NewType("Uuid", bytes)  # 16 raw bytes
 
 NOBODY = NodeId(-1)
 OFFSET_MAX = Offset((1 << 62) - 1)  # no log comes so far; beyond it an offset is nonsense, and sums need not be feared
+assert OFFSET_MAX + (1 << 31) < 1 << 63, "a batch that begins there ends at a number of 64 bits"
 ZERO_UUID = Uuid(bytes(16))
 METADATA_TOPIC = "__cluster_metadata"
 METADATA_TOPIC_ID = Uuid(bytes(15) + b"\x01")

@@ -32,6 +32,12 @@ class Metric(Value, frozen=True):
     labels: Labels = ()
     source: str = ""  # Kafka's object name and, where it is not "Value" or "Count", the attribute; empty: not Kafka's
 
+    def __post_init__(self) -> None:
+        assert self.name.isidentifier()
+        assert self.help and "\n" not in self.help, f"{self.name}: one line of help"
+        assert "le" not in self.labels, "a histogram's own"
+        assert len(set(self.labels)) == len(self.labels)
+
 
 class Histogram:
     """Observed durations in nanoseconds, counted by upper bound."""
@@ -46,6 +52,7 @@ class Histogram:
 
     def observe(self, value: int) -> None:
         """A value equal to a bound is within it, as Prometheus' `le` says."""
+        assert value >= 0, "a clock that never runs backwards"
         self.counts[bisect_left(self.bounds, value)] += 1
         self.total += value
 

@@ -16,11 +16,11 @@ from strandline.group.coordinator import Groups
 from strandline.log.evidence.clean_shutdown import Place, write_clean_shutdown
 from strandline.log.evidence.inventory import Left
 from strandline.metadata.image import Delta, Image
-from strandline.replica.losses.withdrawing import left_in
+from strandline.replica.hosting.directories import Directories
 from strandline.replica.replicas import Replicas
 from strandline.replica.storage.cordoned import cordoned_ids
-from strandline.replica.storage.directories import Directories
 from strandline.replica.tokens import FetchSent, ReplicaToken
+from strandline.replica.withdrawing import left_in
 from strandline.txn.coordinator import Transactions
 from strandline.txn.tokens import TxnToken
 
@@ -38,6 +38,7 @@ class Broker:
         )
         internal_topics = InternalTopics(self.replicas)
         self.groups = Groups(parts.group_config, internal_topics, parts.rng)
+        self.replicas.markers.ended = self.groups.transaction_ended
         self.lifecycle = Lifecycle(parts.identity, parts.lifecycle_config)
         self.producer_ids = ProducerIds(config.node_id, lambda: self.lifecycle.epoch)
         self.transactions = Transactions(parts.txn_config, internal_topics, self.producer_ids)
@@ -45,6 +46,7 @@ class Broker:
         self.strays_deleted = False
 
     def load(self, now: Instant) -> list[Effect]:
+        assert self.lifecycle.epoch == -1, "who registers knows what it has lost"
         self.replicas.host.whole.begin(self.place, self.vouched)
         effects = self.replicas.load(now, self.clean_start, self.left)
         self.lifecycle.replicas_lost(self.replicas.host.withdrawals.take_news(), now)
@@ -145,6 +147,7 @@ class Broker:
 
     def write_markers(self, left: Mapping[str, tuple[Left, ...]]) -> tuple[Uuid, DiskError] | None:
         live = tuple((log_dir.path, log_dir.directory_id) for log_dir in self.directories.live)
+        assert left.keys() >= {path for path, _ in live}, "what is left in each of them is known"
         who, dead = self.lifecycle.identity, len(self.directories.offline)
         place = Place(who.cluster_id, who.node_id, live, dead)
         return write_clean_shutdown(self.disk, place, self.lifecycle.last_epoch, left, self.replicas.left_offline())
@@ -154,3 +157,7 @@ class Broker:
         self.groups.check()
         self.transactions.check()
         assert self.lifecycle.metadata_end <= self.replicas.host.cluster.metadata_end
+        assert self.replicas.broker_epoch in (-1, self.lifecycle.last_epoch)
+        self.lifecycle.check()
+        self.producer_ids.check()
+        self.suspects.check()

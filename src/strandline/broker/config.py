@@ -26,6 +26,7 @@ class ConfigError(Exception):
     """The configuration cannot be used; one problem per line."""
 
     def __init__(self, problems: list[str]) -> None:
+        assert problems
         super().__init__("\n".join(problems))
         self.problems = problems
 
@@ -80,6 +81,9 @@ class NodeConfig(Value, frozen=True):
             problems += [*config.contradictions(), *config.missing_directories()]
         if problems:
             raise ConfigError(problems)
+        assert explicit.keys() <= properties.keys(), "a default is no choice"
+        assert config.voters and config.log_dirs
+        assert config.listeners or not config.is_controller
         return config
 
     # --- by Kafka's names

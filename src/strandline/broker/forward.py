@@ -51,6 +51,7 @@ class Forwarding:
             # A client that learns too early that nothing was elected may do worse; and the controller would go on.
             patience = max(timeout_ms, 0) + ANSWER_MS
         assert len(self.out) < WAITING_MAX
+        assert self.count not in self.out
         self.out[self.count] = Waiting(to, message, version, after(now, patience))
         return [self.ask(self.count, now)]
 

@@ -13,7 +13,9 @@ from msgspec import Struct
 from strandline.base import VERSION
 from strandline.base.ids import NOBODY
 from strandline.base.metrics import Family, Metric, Number
+from strandline.base.time import Instant
 from strandline.broker import metric_table as table
+from strandline.broker import transaction_metrics
 from strandline.broker.broker import Broker
 from strandline.broker.committed import Committed
 from strandline.broker.lifecycle import Leaving, Left, Lifecycle, Registered, Registering
@@ -24,14 +26,14 @@ from strandline.metadata.image import Image, effective_min_isr
 from strandline.metadata.registrations import Broker as RegisteredBroker
 from strandline.quorum.quorum import Quorum
 from strandline.quorum.roles import Observing, Seeking
-from strandline.replica.following.follower import Follower
-from strandline.replica.host import Host
-from strandline.replica.hosted import Hosted
+from strandline.replica.hosting.directories import Directories
+from strandline.replica.hosting.follower import Follower
+from strandline.replica.hosting.host import Host
+from strandline.replica.hosting.hosted import Hosted
+from strandline.replica.hosting.leader import Leader
 from strandline.replica.replicas import Replicas
 from strandline.replica.scrubbing.scrubber import Scrubber
-from strandline.replica.serving.leader import Leader
 from strandline.replica.storage.cordoned import cordoned
-from strandline.replica.storage.directories import Directories
 
 STATES: dict[type, str] = {Seeking: "unattached", Observing: "observer"}  # Kafka's words where ours are others
 
@@ -56,11 +58,13 @@ class PartitionReading(Struct, frozen=True, gc=False):
     last_stable_offset_lag: int = 0
     lag: int = -1  # of a follower; -1 elsewhere
     producer_ids: int = 0
+    written_to: int = transaction_metrics.NONE_OPEN  # its oldest open transaction, on a leader
     electable_leaders: int = 0  # of committed metadata, and also what followers know
 
     @property
     def above_while_under(self) -> int:
         """Records that were written and cannot be read, because too few replicas are in sync (T24)."""
+        assert self.high_watermark <= self.log_end_offset
         return self.log_end_offset - self.high_watermark if self.is_under_min_isr else 0
 
 
@@ -75,6 +79,9 @@ class Totals(Struct, frozen=True):
     reassigning: int
     producer_ids: int
     offline: int
+
+
+assert set(Totals.__struct_fields__) >= table.TOTALS.keys()
 
 
 # --- partitions
@@ -97,6 +104,7 @@ def reading_of(replicas: Replicas, hosted: Hosted) -> PartitionReading:
         len(log.segments),
         hosted.high_watermark,
     )
+    assert log.log_start_offset <= log.log_end_offset
     leader, known = hosted.role, len(log.producers.known)
     state = replicas.host.image.partition(hosted.at)
     electable = 0 if state is None else len(state.isr) + len(state.elr)
@@ -108,6 +116,7 @@ def reading_of(replicas: Replicas, hosted: Hosted) -> PartitionReading:
     assert in_sync > 0, "the leader is in its ISR"
     # As in Kafka: neither the replicas that a reassignment adds nor their absence from the ISR is under-replication.
     wanted = len(leader.replicas) - len(adding)
+    assert leader.last_stable_offset <= leader.high_watermark
     return PartitionReading(
         topic,
         partition,
@@ -121,6 +130,7 @@ def reading_of(replicas: Replicas, hosted: Hosted) -> PartitionReading:
         is_reassigning=state is not None and state.is_moving,
         last_stable_offset_lag=leader.high_watermark - leader.last_stable_offset,
         producer_ids=known,
+        written_to=transaction_metrics.last_written(log),
         electable_leaders=electable,
     )
 
@@ -142,12 +152,13 @@ def totals(replicas: Replicas, readings: Sequence[PartitionReading]) -> Totals:
 # --- families
 
 
-def families(node: Node, readings: list[PartitionReading]) -> Iterator[Family]:
+def families(node: Node, readings: list[PartitionReading], now: Instant) -> Iterator[Family]:
     """All of a node's metrics; `readings` are those of its partitions."""
     roles = ",".join(node.config.texts("process.roles"))
+    assert roles
     yield Family(table.INFO, [((str(node.me), roles, VERSION, node.cluster_id), 1)])
     if node.broker is not None:
-        yield from of_broker(node.broker, node.committed, readings)
+        yield from of_broker(node.broker, node.committed, readings, now)
     if node.controller is not None:
         yield from of_controller(node)
     yield from of_quorum(node.quorum)
@@ -157,8 +168,10 @@ def single(metric: Metric, value: Number) -> Family:
     return Family(metric, [((), value)])
 
 
-def of_broker(broker: Broker, committed: Committed, readings: list[PartitionReading]) -> Iterator[Family]:
+def of_broker(broker: Broker, committed: Committed, readings: list[PartitionReading], now: Instant) -> Iterator[Family]:
     yield from of_replicas(broker.replicas, readings)
+    written = [row.written_to for row in readings if row.is_leader]
+    yield from transaction_metrics.families(broker.transactions, broker.replicas.producing.verifying, written, now)
     yield from of_directories(broker.replicas.host.directories)
     yield from of_cordoned(broker.replicas.host)
     yield single(table.BROKER_STATE, state_of(broker.lifecycle))
@@ -173,6 +186,7 @@ def of_broker(broker: Broker, committed: Committed, readings: list[PartitionRead
 def of_replicas(replicas: Replicas, readings: list[PartitionReading]) -> Iterator[Family]:
     summed = totals(replicas, readings)
     assert summed.leaders <= summed.partitions
+    assert summed.under_min_isr + summed.at_min_isr <= summed.leaders
     for field, metric in table.TOTALS.items():
         yield single(metric, getattr(summed, field))
     alterations = replicas.alterations
@@ -198,6 +212,7 @@ def of_replicas(replicas: Replicas, readings: list[PartitionReading]) -> Iterato
 def of_scrubber(scrubber: Scrubber) -> Iterator[Family]:
     repairs = scrubber.repairs
     counted = (scrubber.bytes, repairs.damaged, repairs.repaired, repairs.lost)
+    assert len(counted) == len(table.SCRUBBED)
     yield from map(single, table.SCRUBBED, counted)
     yield single(table.UNREPAIRED, len(repairs.known))
 
@@ -226,12 +241,14 @@ def of_topics(host: Host) -> Iterator[Family]:
 def of_directories(directories: Directories) -> Iterator[Family]:
     yield single(table.OFFLINE_DIRECTORIES, len(directories.offline))
     known = [(log_dir.path, 0) for log_dir in directories.live] + [(path, 1) for path in directories.offline]
+    assert len(dict(known)) == len(known), "a directory is live or offline"
     yield Family(table.DIRECTORY_OFFLINE, [((path,), is_offline) for path, is_offline in sorted(known)])
 
 
 def of_cordoned(host: Host) -> Iterator[Family]:
     closed = [log_dir.path for log_dir in cordoned(host)]
     known = [*(log_dir.path for log_dir in host.directories.live), *host.directories.offline]
+    assert set(closed) <= set(known)
     yield single(table.CORDONED_DIRECTORIES, len(closed))
     yield Family(table.DIRECTORY_CORDONED, [((path,), int(path in closed)) for path in sorted(known)])
 
@@ -261,6 +278,7 @@ def of_controller(node: Node) -> Iterator[Family]:
         "LastCommittedRecordOffset": node.quorum.high_watermark - 1,
         "MetadataErrorCount": node.committed.faults,
     }
+    assert values.keys() == table.CONTROLLER_GAUGES.keys(), "what is counted is shown"
     for name, metric in table.CONTROLLER_GAUGES.items():
         yield single(metric, values[name])
     yield single(table.UNDER_MIN_ISR, under_min_isr(node.image))

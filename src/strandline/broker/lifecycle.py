@@ -18,7 +18,7 @@ from strandline.base.ids import ZERO_UUID, NodeId, TopicIdPartition, Uuid
 from strandline.base.time import NEVER, Instant, after
 from strandline.base.value import Value
 from strandline.metadata.features import ranges
-from strandline.replica.losses.withdrawals import Withdrawn
+from strandline.replica.hosting.withdrawals import Withdrawn
 from strandline.wire.messages.brokers.broker_heartbeat import BrokerHeartbeatRequest, BrokerHeartbeatResponse
 from strandline.wire.messages.brokers.broker_registration import (
     BrokerRegistrationRequest,
@@ -60,6 +60,10 @@ class LifecycleConfig(Value, frozen=True):
     directory_failure_timeout_ms: int = 30_000  # log.dir.failure.timeout.ms
     registration_timeout_ms: int = 60_000  # initial.broker.registration.timeout.ms
     leave_patience_ms: int = 2000  # how long no controller may answer before we leave without its consent
+
+    def __post_init__(self) -> None:
+        assert 2 * self.heartbeat_interval_ms <= self.session_timeout_ms, "or one that is late ends the session"
+        assert self.registration_timeout_ms > 0 and self.directory_failure_timeout_ms > 0
 
 
 class Registering(Value, frozen=True):
@@ -165,7 +169,7 @@ class Lifecycle:
 
     def metadata_moved(self, end: int, now: Instant) -> None:
         """Committed metadata below `end` is applied: a fenced broker that has caught up asks to be let in at once."""
-        assert end >= 0
+        assert end >= self.metadata_end, "metadata is applied in order"
         caught_up_before = self.metadata_end > self.epoch
         self.metadata_end = end
         match self.role:
@@ -183,6 +187,7 @@ class Lifecycle:
         else this node ends, and its session with it."""
         if offline == self.offline:
             return
+        assert set(offline) > set(self.offline), "what is offline stays so until the next start"
         self.offline = offline
         if self.report_until == NEVER:
             self.report_until = after(now, self.config.directory_failure_timeout_ms)
@@ -220,6 +225,7 @@ class Lifecycle:
 
     def ask(self, message: BrokerRegistrationRequest | BrokerHeartbeatRequest, version: int) -> list[Effect]:
         assert self.in_flight == 0, "one request at a time"
+        assert type(self.role) is not Left
         self.sent += 1
         self.in_flight = self.sent
         self.asked_offline = self.offline
@@ -247,7 +253,7 @@ class Lifecycle:
         )
 
     def heartbeat(self, epoch: int, *, leaving: bool) -> BrokerHeartbeatRequest:
-        assert epoch >= 0
+        assert epoch == self.last_epoch >= 0
         return BrokerHeartbeatRequest(
             broker_id=self.identity.node_id,
             broker_epoch=epoch,
@@ -313,6 +319,12 @@ class Lifecycle:
             case _:
                 self.next_send = after(now, RETRY_MS)
         return []
+
+    def check(self) -> None:
+        assert self.in_flight in (0, self.sent), "at most the last request is out"
+        assert self.epoch in (-1, self.last_epoch), "no earlier registration counts"
+        assert self.offline or self.report_until == NEVER, "there is nothing to report"
+        assert set(self.offline).issuperset(self.asked_offline)
 
 
 def lost_replicas(lost: Mapping[TopicIdPartition, Withdrawn]) -> tuple[LostTopic, ...]:

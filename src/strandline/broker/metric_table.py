@@ -10,6 +10,7 @@ Invariant: names are distinct; a counter's ends in `_total`, and no other's does
 """
 
 from strandline.base.metrics import Kind, Labels, Metric
+from strandline.broker import transaction_metrics
 
 
 def rows(kind: Kind, labels: Labels, *table: tuple[str, str, str]) -> tuple[Metric, ...]:
@@ -425,7 +426,7 @@ CONNECTIONS_MADE, BYTES_IN, BYTES_OUT = rows(
 )
 
 CPU = Metric("process_cpu_seconds_total", Kind.COUNTER, "User and system CPU seconds")
-RESIDENT, VIRTUAL, OPEN_FDS, MAX_FDS, STARTED = rows(
+RESIDENT, VIRTUAL, OPEN_FDS, MAX_FDS, STARTED = OF_PROCESS = rows(
     Kind.GAUGE,
     (),
     ("process_resident_memory_bytes", "", "Resident memory"),
@@ -446,6 +447,7 @@ METRICS: tuple[Metric, ...] = (
     *PARTITION_GAUGES.values(),
     CONSUMER_LAG,
     MAX_LAG,
+    *transaction_metrics.METRICS,
     *TOPIC_COUNTERS.values(),
     REPLICATION_IN,
     REPLICATION_OUT,
@@ -489,10 +491,8 @@ METRICS: tuple[Metric, ...] = (
     BYTES_IN,
     BYTES_OUT,
     CPU,
-    RESIDENT,
-    VIRTUAL,
-    OPEN_FDS,
-    MAX_FDS,
-    STARTED,
+    *OF_PROCESS,
     INFO,
 )
+assert len({metric.name for metric in METRICS}) == len(METRICS), "names are distinct"
+assert all(metric.name.endswith("_total") == (metric.kind is Kind.COUNTER) for metric in METRICS)

@@ -19,6 +19,7 @@ from strandline.log.directory import META_PROPERTIES, DirectoryMeta, read_meta
 from strandline.log.evidence.clean_shutdown import LogsLeft, Place, Stop, take_clean_shutdown
 from strandline.log.evidence.wholeness import Vouched, take_vouched
 from strandline.metadata.features import READABLE_FEATURES
+from strandline.metadata.topic_names import why_illegal
 from strandline.quorum.config import QuorumConfig
 from strandline.quorum.storage.metadata_log import CONFIG as METADATA_LOG
 from strandline.quorum.storage.metadata_log import MetadataLog
@@ -195,6 +196,7 @@ def identity_of(
     vouched: Vouched | None,
 ) -> Identity:
     advertised = {at.name: at.endpoint for at in config.advertised_listeners}
+    assert advertised or not config.is_broker, "nobody could reach it"
     return Identity(
         node_id=config.node_id,
         cluster_id=place.cluster_id,
@@ -237,6 +239,7 @@ def auto_topic(names: Sequence[str], config: NodeConfig) -> CreateTopicsRequest:
 
 def topic_to_create(name: str, config: NodeConfig) -> CreatableTopic:
     """Kafka gives an internal topic the same settings."""
+    assert why_illegal(name) is None, "who asked for it was refused"
     if name == OFFSETS_TOPIC:
         keys = "offsets.topic"
         settings = {"cleanup.policy": "compact", "compression.type": "producer"}

@@ -82,6 +82,7 @@ from strandline.wire.messages.transactions.describe_producers import DescribePro
 from strandline.wire.messages.transactions.describe_transactions import DescribeTransactionsRequest
 from strandline.wire.messages.transactions.end_txn import EndTxnRequest
 from strandline.wire.messages.transactions.list_transactions import ListTransactionsRequest
+from strandline.wire.messages.transactions.txn_offset_commit import TxnOffsetCommitRequest
 from strandline.wire.messages.transactions.write_txn_markers import WriteTxnMarkersRequest
 
 
@@ -198,6 +199,7 @@ BROKER_ROUTES: dict[type, Route] = {
     LeaveGroupRequest: to_group,
     OffsetCommitRequest: to_group,
     OffsetFetchRequest: to_group,
+    TxnOffsetCommitRequest: to_group,
     DescribeGroupsRequest: to_group,
     ListGroupsRequest: to_group,
     DeleteGroupsRequest: to_group,

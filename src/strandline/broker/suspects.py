@@ -13,6 +13,7 @@ Invariants:
 
 from collections import deque
 from collections.abc import Iterable
+from itertools import pairwise
 
 from strandline.base.effects import Received
 from strandline.base.ids import NodeId
@@ -59,6 +60,10 @@ class Suspects:
         self.held = [] if moved else [(end, received) for end, received in self.held if end > now]
         assert self.deadline() > now
         return found
+
+    def check(self) -> None:
+        assert all(before[0] <= after[0] for before, after in pairwise(self.fresh)), "in the order of their times"
+        assert len(self.held) <= HELD_MAX
 
     def deadline(self) -> Instant:
         fresh = self.fresh[0][0] if self.fresh else NEVER

@@ -26,6 +26,7 @@ COMMANDS = {
     "explain": (f"{ADMIN}.explain:explain", "Say what is wrong with a partition and what to do."),
     "leader-election": (f"{ADMIN}.leader_election:leader_election", "Elect leaders, after showing what that loses."),
     "losses": (f"{ADMIN}.losses:losses", "List records that were lost, or may have been."),
+    "transactions": (f"{ADMIN}.transactions:app", "Show transactions; find those that hang, and abort them."),
     "produce": (f"{RECORDS}.produce:produce", "Write each line of the input as one record."),
     "consume": (f"{RECORDS}.consume:consume", "Print records, one a line, until Ctrl-C."),
     "bench": (f"{LAB}.bench:app", "Measure throughput, or what many partitions cost."),

@@ -41,7 +41,7 @@ def brokers_of(bootstrap: Servers) -> dict[int, BrokerAt]:
     }
 
 
-def ask_each(brokers: Mapping[int, BrokerAt], requests: Mapping[int, Any], version: int) -> dict[int, Any]:
+def ask_each(brokers: Mapping[int, BrokerAt], requests: Mapping[int, Any], version: int | None) -> dict[int, Any]:
     """What each of these brokers answers to its request, or its Silence."""
 
     def asked(node: int) -> Any:
@@ -53,7 +53,7 @@ def ask_each(brokers: Mapping[int, BrokerAt], requests: Mapping[int, Any], versi
         return dict(zip(requests, threads.map(asked, requests), strict=True))
 
 
-def ask_one(broker: BrokerAt, request: Any, version: int) -> Any:
+def ask_one(broker: BrokerAt, request: Any, version: int | None) -> Any:
     try:
         return ask(broker.host, broker.port, request, version, TIMEOUT_S, broker.config)
     except ConnectionRefusedError:

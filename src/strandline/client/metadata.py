@@ -160,14 +160,6 @@ class Metadata:
         """The answer of this broker to any request, in the highest version that both know; not tried again."""
         return self.connection(broker).ask(message, timeout_ms=timeout_ms)
 
-    def has_api(self, key: int) -> bool:
-        """Do the brokers offer the API of this key? They do not list our own ones (from 1000 on)."""
-        if not self.connections:
-            self.refresh(())
-        return any(connection.has_api(key) for connection in self.connections.values())
-
-    # --- metadata
-
     def brokers(self) -> dict[int, Broker]:
         """The brokers that are there now, by id."""
         self.refresh(())

@@ -13,6 +13,7 @@ from typing import Any
 
 from strandline.base.value import Value
 from strandline.client.admin.behind import Behind
+from strandline.client.admin.open_transactions import Held
 from strandline.client.admin.partitions import PartitionState
 from strandline.client.admin.replica_logs import LogReport, ReplicaLog, Unasked
 from strandline.client.brokers import BrokerAt
@@ -34,6 +35,7 @@ class Facts(Value, frozen=True):
     waits_for: str | None = None  # what a reassignment waits for, as the controller reports
     ledger: Written = NOTHING_WRITTEN
     has_controller: bool = True  # does any broker reach an active one?
+    held: Held | None = None  # by which transaction, if readers of what is committed wait for one
     options: str = ""  # that every command needs to reach this cluster
 
 

@@ -7,10 +7,12 @@ from strandline.base.ids import Uuid
 from strandline.base.operations import ON_GROUP, UNKNOWN_OPERATIONS
 from strandline.group.classic import Group, GroupConfig, State
 from strandline.group.offsets import CommittedOffset, Offsets
+from strandline.group.pending import Pending
 from strandline.wire.messages.groups.describe_groups import DescribedGroup, DescribedGroupMember
 from strandline.wire.messages.groups.list_groups import ListedGroup, ListGroupsRequest
 from strandline.wire.messages.groups.offset_commit import (
     OffsetCommitRequest,
+    OffsetCommitRequestPartition,
     OffsetCommitResponse,
     OffsetCommitResponsePartition,
     OffsetCommitResponseTopic,
@@ -24,32 +26,32 @@ from strandline.wire.messages.groups.offset_fetch import (
     OffsetFetchResponseTopic,
     OffsetFetchResponseTopics,
 )
+from strandline.wire.messages.transactions.txn_offset_commit import (
+    TxnOffsetCommitRequest,
+    TxnOffsetCommitRequestPartition,
+    TxnOffsetCommitResponse,
+    TxnOffsetCommitResponsePartition,
+    TxnOffsetCommitResponseTopic,
+)
 
 BATCHED_FETCH = 8
 MISSING_GROUP_IS_AN_ERROR = 6
 NO_OFFSET = CommittedOffset(-1, -1, "", 0)  # type: ignore[arg-type]  # no commit, no instant
-OffsetsOf = Callable[[str], Offsets | ErrorCode]
+# And what is pending, for those who want stable offsets only.
+OffsetsOf = Callable[[str], tuple[Offsets, Pending | None] | ErrorCode]
 
 
 def committed(
     request: OffsetCommitRequest, error: ErrorCode, config: GroupConfig, known: Mapping[tuple[str, int], Uuid]
 ) -> OffsetCommitResponse:
     """`known`: the partitions that there were when the request came."""
-
-    def error_of(topic: str, index: int, metadata: str | None) -> ErrorCode:
-        if (topic, index) not in known:
-            return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-        too_large = error is ErrorCode.NONE and len(metadata or "") > config.offset_metadata_max_bytes
-        return ErrorCode.OFFSET_METADATA_TOO_LARGE if too_large else error
-
     return OffsetCommitResponse(
         topics=tuple(
             OffsetCommitResponseTopic(
                 name=topic.name,
                 partitions=tuple(
                     OffsetCommitResponsePartition(
-                        partition_index=p.partition_index,
-                        error_code=error_of(topic.name, p.partition_index, p.committed_metadata),
+                        partition_index=p.partition_index, error_code=error_at(topic.name, p, error, config, known)
                     )
                     for p in topic.partitions
                 ),
@@ -57,6 +59,39 @@ def committed(
             for topic in request.topics
         )
     )
+
+
+def pended(
+    request: TxnOffsetCommitRequest, error: ErrorCode, config: GroupConfig, known: Mapping[tuple[str, int], Uuid]
+) -> TxnOffsetCommitResponse:
+    """`committed`, for a commit in a transaction."""
+    return TxnOffsetCommitResponse(
+        topics=tuple(
+            TxnOffsetCommitResponseTopic(
+                name=topic.name,
+                partitions=tuple(
+                    TxnOffsetCommitResponsePartition(
+                        partition_index=p.partition_index, error_code=error_at(topic.name, p, error, config, known)
+                    )
+                    for p in topic.partitions
+                ),
+            )
+            for topic in request.topics
+        )
+    )
+
+
+def error_at(
+    topic: str,
+    row: OffsetCommitRequestPartition | TxnOffsetCommitRequestPartition,
+    error: ErrorCode,
+    config: GroupConfig,
+    known: Mapping[tuple[str, int], Uuid],
+) -> ErrorCode:
+    if (topic, row.partition_index) not in known:
+        return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    too_large = error is ErrorCode.NONE and len(row.committed_metadata or "") > config.offset_metadata_max_bytes
+    return ErrorCode.OFFSET_METADATA_TOO_LARGE if too_large else error
 
 
 def fetched(request: OffsetFetchRequest, version: int, offsets_of: OffsetsOf) -> OffsetFetchResponse:
@@ -71,10 +106,10 @@ def fetched(request: OffsetFetchRequest, version: int, offsets_of: OffsetsOf) ->
                 for g in request.groups
             )
         )
-    offsets = offsets_of(request.group_id)
-    error = offsets if isinstance(offsets, ErrorCode) else ErrorCode.NONE
-    known: Offsets = {} if isinstance(offsets, ErrorCode) else offsets
-    wanted = by_topic(known) if request.topics is None else [(t.name, t.partition_indexes) for t in request.topics]
+    wanted = None if request.topics is None else [(t.name, t.partition_indexes) for t in request.topics]
+    found = offsets_of(request.group_id)
+    error = found if isinstance(found, ErrorCode) else ErrorCode.NONE
+    rows = offset_rows(request.group_id, wanted, ({}, None) if isinstance(found, ErrorCode) else found)
     return OffsetFetchResponse(
         error_code=error,
         topics=tuple(
@@ -83,16 +118,15 @@ def fetched(request: OffsetFetchRequest, version: int, offsets_of: OffsetsOf) ->
                 partitions=tuple(
                     OffsetFetchResponsePartition(
                         partition_index=index,
-                        committed_offset=found.offset,
-                        committed_leader_epoch=found.leader_epoch,
-                        metadata=found.metadata,
-                        error_code=error if version < 2 else ErrorCode.NONE,
+                        committed_offset=offset.offset,
+                        committed_leader_epoch=offset.leader_epoch,
+                        metadata=offset.metadata,
+                        error_code=error if version < 2 else unstable,
                     )
-                    for index in indexes
-                    for found in (known.get((name, index), NO_OFFSET),)
+                    for index, offset, unstable in partitions
                 ),
             )
-            for name, indexes in wanted
+            for name, partitions in rows
         ),
     )
 
@@ -100,9 +134,9 @@ def fetched(request: OffsetFetchRequest, version: int, offsets_of: OffsetsOf) ->
 def fetched_group(
     group_id: str, topics: list[tuple[str, tuple[int, ...]]] | None, offsets_of: OffsetsOf
 ) -> OffsetFetchResponseGroup:
-    offsets = offsets_of(group_id)
-    if isinstance(offsets, ErrorCode):
-        return OffsetFetchResponseGroup(group_id=group_id, error_code=offsets)
+    found = offsets_of(group_id)
+    if isinstance(found, ErrorCode):
+        return OffsetFetchResponseGroup(group_id=group_id, error_code=found)
     return OffsetFetchResponseGroup(
         group_id=group_id,
         topics=tuple(
@@ -111,18 +145,35 @@ def fetched_group(
                 partitions=tuple(
                     OffsetFetchResponsePartitions(
                         partition_index=index,
-                        committed_offset=found.offset,
-                        committed_leader_epoch=found.leader_epoch,
-                        metadata=found.metadata,
-                        error_code=ErrorCode.NONE,
+                        committed_offset=offset.offset,
+                        committed_leader_epoch=offset.leader_epoch,
+                        metadata=offset.metadata,
+                        error_code=error,
                     )
-                    for index in indexes
-                    for found in (offsets.get((name, index), NO_OFFSET),)
+                    for index, offset, error in partitions
                 ),
             )
-            for name, indexes in (by_topic(offsets) if topics is None else topics)
+            for name, partitions in offset_rows(group_id, topics, found)
         ),
     )
+
+
+def offset_rows(
+    group_id: str, wanted: list[tuple[str, tuple[int, ...]]] | None, found: tuple[Offsets, Pending | None]
+) -> list[tuple[str, list[tuple[int, CommittedOffset, ErrorCode]]]]:
+    """By topic and partition the offset, or that it is not stable: only then is `Pending` given. What is not asked for
+    by name is told of if an offset counts there, as in Kafka."""
+    offsets, pending = found
+
+    def row(topic: str, index: int) -> tuple[int, CommittedOffset, ErrorCode]:
+        if pending is not None and pending.is_unstable((group_id, topic, index)):
+            return index, NO_OFFSET, ErrorCode.UNSTABLE_OFFSET_COMMIT
+        return index, offsets.get((topic, index), NO_OFFSET), ErrorCode.NONE
+
+    return [
+        (topic, [row(topic, index) for index in indexes])
+        for topic, indexes in (by_topic(offsets) if wanted is None else wanted)
+    ]
 
 
 def by_topic(offsets: Offsets) -> list[tuple[str, tuple[int, ...]]]:

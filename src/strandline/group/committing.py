@@ -13,12 +13,13 @@ from strandline.base.time import Instant
 from strandline.group import answers
 from strandline.group.answers import coordinator_error
 from strandline.group.classic import GroupConfig, State
-from strandline.group.offsets import CommittedOffset, offset_record
+from strandline.group.offsets import CommittedOffset, offset_record, recorded
 from strandline.group.shard import Shard
 from strandline.group.shards import GroupShards
 from strandline.group.topics import Topics
 from strandline.wire.messages.groups.offset_commit import OffsetCommitRequest
 from strandline.wire.messages.groups.offset_fetch import OffsetFetchRequest
+from strandline.wire.messages.transactions.txn_offset_commit import TxnOffsetCommitRequest
 
 MISSING_GROUP_NAMED = 9  # the OffsetCommit version from which a missing group has an error of its own
 
@@ -36,7 +37,7 @@ class Committing:
         why = shard if isinstance(shard, ErrorCode) else self.why_not_commit(shard, request, version, now)
         if why is not None or isinstance(shard, ErrorCode):
             return [Reply(received.to, answers.committed(request, why or ErrorCode.NONE, self.config, known))]
-        accepted = self.acceptable(request, known, now)
+        accepted = acceptable(request, known, self.config.offset_metadata_max_bytes, now)
         if not accepted:
             return [Reply(received.to, answers.committed(request, ErrorCode.NONE, self.config, known))]
         keys = [(request.group_id, topic, index) for topic, index, _ in accepted]
@@ -44,39 +45,17 @@ class Committing:
         shard.committing.update(keys)
 
         def done(error: ErrorCode, base_offset: int, now: Instant) -> list[Effect]:
-            del base_offset, now
+            del now
             assert all(shard.committing[key] > 0 for key in keys), "it was under way"
             shard.committing -= Counter(keys)
             if error is ErrorCode.NONE:
                 offsets = shard.offsets.setdefault(request.group_id, {})
-                offsets.update({(topic, index): committed for topic, index, committed in accepted})
+                for at, (topic, index, committed) in enumerate(accepted):
+                    offsets[topic, index] = recorded(committed, base_offset + at)
             answer = answers.committed(request, coordinator_error(error), self.config, known)
             return [Reply(received.to, answer)]
 
         return self.shards.write(shard, [offset_record(request.group_id, *entry) for entry in accepted], now, done)
-
-    def acceptable(
-        self, request: OffsetCommitRequest, known: dict[tuple[str, int], Uuid], now: Instant
-    ) -> list[tuple[str, int, CommittedOffset]]:
-        """What of a commit is written: of partitions that there are, with texts that are not too long. As in
-        Kafka, offset and epoch may be any: a Fetch from there says whether there is such a place."""
-        return [
-            (
-                topic.name,
-                p.partition_index,
-                CommittedOffset(
-                    p.committed_offset,
-                    p.committed_leader_epoch,
-                    p.committed_metadata or "",
-                    now,
-                    known[topic.name, p.partition_index],
-                ),
-            )
-            for topic in request.topics
-            for p in topic.partitions
-            if (topic.name, p.partition_index) in known
-            and len(p.committed_metadata or "") <= self.config.offset_metadata_max_bytes
-        ]
 
     def why_not_commit(
         self, shard: Shard, request: OffsetCommitRequest, version: int, now: Instant
@@ -101,6 +80,35 @@ class Committing:
 
         def offsets_of(group_id: str) -> Any:
             shard = self.shards.of(group_id)
-            return shard if isinstance(shard, ErrorCode) else self.topics.current(shard.offsets.get(group_id, {}))
+            if isinstance(shard, ErrorCode):
+                return shard
+            offsets = self.topics.current(shard.offsets.get(group_id, {}))
+            return offsets, shard.pending if request.require_stable else None
 
         return [Reply(received.to, answers.fetched(request, received.to.api_version, offsets_of))]
+
+
+def acceptable(
+    request: OffsetCommitRequest | TxnOffsetCommitRequest,
+    known: dict[tuple[str, int], Uuid],
+    metadata_max_bytes: int,
+    now: Instant,
+) -> list[tuple[str, int, CommittedOffset]]:
+    """What of a commit is written: of partitions that there are, with texts that are not too long. As in
+    Kafka, offset and epoch may be any: a Fetch from there says whether there is such a place."""
+    return [
+        (
+            topic.name,
+            p.partition_index,
+            CommittedOffset(
+                p.committed_offset,
+                p.committed_leader_epoch,
+                p.committed_metadata or "",
+                now,
+                known[topic.name, p.partition_index],
+            ),
+        )
+        for topic in request.topics
+        for p in topic.partitions
+        if (topic.name, p.partition_index) in known and len(p.committed_metadata or "") <= metadata_max_bytes
+    ]

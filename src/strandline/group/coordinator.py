@@ -1,14 +1,15 @@
 """The group coordinator of one broker: all groups whose `__consumer_offsets` partition this broker leads.
 
-It has four parts: which groups are its own (`shards`), who belongs to them (`membership`), what they have committed
-(`committing`), and when that is forgotten (`retention`). Here a request finds its part, and groups are described,
-listed and deleted.
+It has five parts: which groups are its own (`shards`), who belongs to them (`membership`), what they have committed
+(`committing`) and will have with a transaction (`transactional`), and when that is forgotten (`retention`). Here a
+request finds its part, and groups are described, listed and deleted.
 """
 
 from collections.abc import Callable
 
 from strandline.base.effects import Effect, Received, Reply
 from strandline.base.errors import ErrorCode
+from strandline.base.ids import OFFSETS_TOPIC, TopicPartition
 from strandline.base.ports import Rng
 from strandline.base.time import NEVER, Instant
 from strandline.coordination.internal_log import InternalLog
@@ -21,6 +22,7 @@ from strandline.group.retention import Retention
 from strandline.group.shard import Shard
 from strandline.group.shards import GroupShards
 from strandline.group.topics import Topics
+from strandline.group.transactional import Transactional
 from strandline.metadata.image import Delta, Image
 from strandline.wire.messages.groups.delete_groups import (
     DeletableGroupResult,
@@ -37,6 +39,7 @@ from strandline.wire.messages.groups.list_groups import ListGroupsRequest, ListG
 from strandline.wire.messages.groups.offset_commit import OffsetCommitRequest
 from strandline.wire.messages.groups.offset_fetch import OffsetFetchRequest
 from strandline.wire.messages.groups.sync_group import SyncGroupRequest
+from strandline.wire.messages.transactions.txn_offset_commit import TxnOffsetCommitRequest
 
 
 class Groups:
@@ -46,6 +49,7 @@ class Groups:
         self.shards = GroupShards(config, log)
         self.membership = Membership(config, self.shards, rng)
         self.committing = Committing(config, self.shards, self.topics)
+        self.transactional = Transactional(config, self.shards, self.topics)
         self.retention = Retention(config, self.shards, self.topics)
         self.routes: dict[type, Callable[[Received, Instant], list[Effect]]] = {
             JoinGroupRequest: self.membership.join,
@@ -54,6 +58,7 @@ class Groups:
             LeaveGroupRequest: self.membership.leave,
             OffsetCommitRequest: self.committing.commit_offsets,
             OffsetFetchRequest: self.committing.fetch_offsets,
+            TxnOffsetCommitRequest: self.transactional.commit_offsets,
             DescribeGroupsRequest: self.describe,
             ListGroupsRequest: self.list_groups,
             DeleteGroupsRequest: self.delete,
@@ -85,6 +90,14 @@ class Groups:
             self.retention.begin(now)
         return effects
 
+    def transaction_ended(self, at: TopicPartition, producer_id: int, commits: bool, now: Instant) -> list[Effect]:
+        """A marker is committed. What is not loaded is read with its markers when it is."""
+        del now
+        shard = self.shards.loaded.get(at.partition) if at.topic == OFFSETS_TOPIC else None
+        if shard is not None:
+            shard.transaction_ended(producer_id, commits=commits)
+        return []
+
     # --- administration
 
     def describe(self, received: Received, now: Instant) -> list[Effect]:
@@ -95,7 +108,7 @@ class Groups:
             shard = self.shards.of(group_id)
             group = None if isinstance(shard, ErrorCode) else shard.groups.get(group_id)
             error = shard if isinstance(shard, ErrorCode) else ErrorCode.NONE
-            if group is None and not isinstance(shard, ErrorCode) and group_id in shard.offsets:
+            if group is None and not isinstance(shard, ErrorCode) and shard.knows(group_id):
                 group = Group(group_id, self.config, Instant(0))  # it only ever committed offsets
             row = answers.described(
                 group_id, group, error, received.to.api_version, request.include_authorized_operations
@@ -107,8 +120,7 @@ class Groups:
         del now
         request: ListGroupsRequest = received.message
         groups = [group for _, group in self.shards.all_groups()]
-        shards = self.shards.loaded.values()
-        loners = [group_id for shard in shards for group_id in shard.offsets if group_id not in shard.groups]
+        loners = [group_id for shard in self.shards.loaded.values() for group_id in shard.loners()]
         listed = answers.listed(groups, loners, request)
         error = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS if self.shards.damaged else ErrorCode.NONE
         return [Reply(received.to, ListGroupsResponse(error_code=error, groups=listed))]
@@ -140,7 +152,8 @@ class Groups:
     ) -> list[Effect]:
         shard = self.shards.of(group_id)
         assert isinstance(shard, Shard), "else the deletion is refused"
-        offsets = list(shard.offsets.get(group_id, {}))
+        pending = [(topic, partition) for _, topic, partition in shard.pending.keys_of(group_id)]
+        offsets = list(dict.fromkeys([*shard.offsets.get(group_id, {}), *pending]))
         tombstones = self.retention.tombstones(shard, group_id, offsets, with_group=True)
         return self.retention.forget(shard, tombstones, now, lambda error: reported(group_id, membership_error(error)))
 
@@ -150,7 +163,7 @@ class Groups:
             return shard
         group = shard.groups.get(group_id)
         if group is None:
-            return None if group_id in shard.offsets else ErrorCode.GROUP_ID_NOT_FOUND
+            return None if shard.knows(group_id) else ErrorCode.GROUP_ID_NOT_FOUND
         return ErrorCode.NON_EMPTY_GROUP if group.members else None
 
     # --- time

@@ -57,19 +57,19 @@ class Retention:
         assert all(value is None for _, value in tombstones)
 
         def done(error: ErrorCode, base_offset: int, now: Instant) -> list[Effect]:
-            del base_offset
-            for key, value in tombstones:
+            for at, (key, value) in enumerate(tombstones):
                 if error is ErrorCode.NONE and isinstance(key, OffsetCommitKey):
-                    shard.apply(key, value, now)
+                    shard.apply(key, value, base_offset + at, now)
             return then(error)
 
         return self.shards.write(shard, tombstones, now, done)
 
     def forget_outdated(self, shard: Shard, now: Instant) -> list[Effect]:
-        """Offsets of topics that are deleted. What fails, or is just being committed, is found at the next look."""
+        """Offsets of topics that are deleted. What fails, is just being committed, or is pending in a transaction, is
+        found at a later look."""
         tombstones: Records = []
         for group_id, offsets in shard.offsets.items():
-            gone = [at for at in self.topics.outdated(offsets) if not shard.committing[(group_id, *at)]]
+            gone = [at for at in self.topics.outdated(offsets) if not shard.is_changing((group_id, *at))]
             tombstones += self.tombstones(shard, group_id, gone, with_group=False)
         effects: list[Effect] = []
         for begin in range(0, len(tombstones), TOMBSTONES_MAX):
@@ -90,5 +90,7 @@ class Retention:
             old = expired(offsets, empty_since, self.config.offsets_retention_ms, now)
             if any(shard.committing[(group_id, *at)] for at in old):
                 continue  # a tombstone would come after the commit in the log, and take that away
-            tombstones += self.tombstones(shard, group_id, old, with_group=len(old) == len(offsets))
+            gone = [at for at in old if not shard.pending.is_unstable((group_id, *at))]  # the same
+            is_over = len(gone) == len(offsets) and group_id not in shard.pending.groups
+            tombstones += self.tombstones(shard, group_id, gone, with_group=is_over)
         return self.forget(shard, tombstones, now, lambda error: []) if tombstones else []

@@ -1,6 +1,6 @@
 """The groups of one partition of `__consumer_offsets`, as its leader holds them in memory.
 
-Invariant: `offsets` and the stable groups are what the partition's committed records say, in order.
+Invariant: `offsets`, `pending` and the stable groups are what the partition's committed records say, in order.
 """
 
 from collections import Counter
@@ -12,6 +12,8 @@ from strandline.coordination.internal_log import Replayed
 from strandline.group.classic import Group, GroupConfig, State
 from strandline.group.member import Member
 from strandline.group.offsets import CommittedOffset, Offsets
+from strandline.group.pending import Key, Pending
+from strandline.wire.batch import NO_PRODUCER_ID
 from strandline.wire.compress import Corrupt
 from strandline.wire.messages.groups.group_records import (
     GroupKey,
@@ -37,12 +39,15 @@ class Shard:
         self.config = config
         self.groups: dict[str, Group] = {}
         self.offsets: dict[str, Offsets] = {}
-        self.committing: Counter[tuple[str, str, int]] = Counter()  # commits under way, by group, topic and partition
+        self.pending = Pending()
+        self.committing: Counter[Key] = Counter()  # commits under way, but for those in transactions
         self.unreadable = 0  # records that a reader skipped
 
     def load(self, rows: Iterable[Replayed], now: Instant) -> None:
         for row in rows:
             record = row.record
+            if row.marker is not None:
+                self.transaction_ended(row.producer_id, commits=row.marker.commits)
             if record is None:
                 continue
             try:
@@ -52,10 +57,18 @@ class Shard:
                 self.unreadable += 1
                 continue
             if key is not None:
-                self.apply(key, value, now)
+                self.apply(key, value, record.offset, now, row.producer_id)
 
-    def apply(self, key: GroupKey, value: GroupValue | None, now: Instant) -> None:
-        """Replay one record."""
+    def apply(
+        self,
+        key: GroupKey,
+        value: GroupValue | None,
+        record_offset: int,
+        now: Instant,
+        producer_id: int = NO_PRODUCER_ID,
+    ) -> None:
+        """Replay one record. `producer_id`: in whose transaction it is."""
+        is_alone = producer_id == NO_PRODUCER_ID
         match key, value:
             case OffsetCommitKey(), OffsetCommitValue():
                 committed = CommittedOffset(
@@ -64,19 +77,44 @@ class Shard:
                     value.metadata,
                     Instant(value.commit_timestamp),
                     Uuid(value.topic_id),
+                    record_offset,
                 )
-                self.offsets.setdefault(key.group, {})[(key.topic, key.partition)] = committed
-            case OffsetCommitKey(), None:
+                if is_alone:
+                    self.offsets.setdefault(key.group, {})[(key.topic, key.partition)] = committed
+                else:
+                    self.pending.add(producer_id, (key.group, key.topic, key.partition), committed)
+            case OffsetCommitKey(), None if is_alone:
+                self.pending.forget((key.group, key.topic, key.partition), record_offset)
                 offsets = self.offsets.get(key.group, {})
                 offsets.pop((key.topic, key.partition), None)
                 if not offsets:
                     self.offsets.pop(key.group, None)
-            case GroupMetadataKey(), GroupMetadataValue() if can_be(value):
+            case GroupMetadataKey(), GroupMetadataValue() if is_alone and can_be(value):
                 self.groups[key.group] = restored(key.group, value, self.config, now)
-            case GroupMetadataKey(), None:
+            case GroupMetadataKey(), None if is_alone:
                 self.groups.pop(key.group, None)
             case _:
-                self.unreadable += 1
+                self.unreadable += 1  # or it is in a transaction, where only offsets are committed
+
+    def transaction_ended(self, producer_id: int, *, commits: bool) -> None:
+        """Its marker is committed."""
+        for (group_id, topic, partition), committed in self.pending.end(producer_id).items():
+            if commits:
+                offsets = self.offsets.setdefault(group_id, {})
+                there = offsets.get((topic, partition))
+                if there is None or there.record_offset < committed.record_offset:
+                    offsets[topic, partition] = committed
+
+    def knows(self, group_id: str) -> bool:
+        return group_id in self.groups or group_id in self.offsets or group_id in self.pending.groups
+
+    def loners(self) -> list[str]:
+        """Groups that only ever committed offsets, or are about to."""
+        return [one for one in dict.fromkeys([*self.offsets, *self.pending.groups]) if one not in self.groups]
+
+    def is_changing(self, key: Key) -> bool:
+        """Would a tombstone take away more than what it is about?"""
+        return self.committing[key] > 0 or self.pending.is_unstable(key)
 
     def group(self, group_id: str, now: Instant) -> Group:
         """The group, made on first sight."""

@@ -48,5 +48,7 @@ class GroupShards(Shards[Shard]):
 
     def check(self) -> None:
         super().check()
+        for shard in self.loaded.values():
+            shard.pending.check()
         for _, group in self.all_groups():
             group.check()

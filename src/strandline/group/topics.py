@@ -9,13 +9,14 @@ from strandline.base.ids import ZERO_UUID, Uuid
 from strandline.group.offsets import CommittedOffset, Offsets
 from strandline.metadata.image import Image
 from strandline.wire.messages.groups.offset_commit import OffsetCommitRequest
+from strandline.wire.messages.transactions.txn_offset_commit import TxnOffsetCommitRequest
 
 
 class Topics:
     def __init__(self) -> None:
         self.image = Image()
 
-    def known(self, request: OffsetCommitRequest) -> dict[tuple[str, int], Uuid]:
+    def known(self, request: OffsetCommitRequest | TxnOffsetCommitRequest) -> dict[tuple[str, int], Uuid]:
         """Those partitions of a commit that there are, with their topics' ids."""
         return {
             (row.name, p.partition_index): topic.topic_id

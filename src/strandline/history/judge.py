@@ -18,15 +18,7 @@ class Judgement(Value, frozen=True):
 
     def report(self) -> str:
         """For people; empty if nothing is wrong."""
-        groups: dict[tuple[str, Key], list[Anomaly]] = {}
-        for anomaly in self.violations:
-            groups.setdefault((anomaly.name, anomaly.key), []).append(anomaly)
-        lines = []
-        for (name, key), group in groups.items():
-            lines += [described(anomaly) for anomaly in group[:LISTED_MAX]]
-            if len(group) > LISTED_MAX:
-                lines.append(f"and {len(group) - LISTED_MAX} more: {name} in {key}")
-        return "\n".join(lines)
+        return report(self.violations)
 
     def excused(self) -> dict[tuple[str, str], int]:
         """How many anomalies of each name were tolerated for each reason."""
@@ -34,6 +26,18 @@ class Judgement(Value, frozen=True):
         for anomaly, why in self.tolerated:
             counts[anomaly.name, why] = counts.get((anomaly.name, why), 0) + 1
         return counts
+
+
+def report(violations: Iterable[Anomaly]) -> str:
+    groups: dict[tuple[str, Key], list[Anomaly]] = {}
+    for anomaly in violations:
+        groups.setdefault((anomaly.name, anomaly.key), []).append(anomaly)
+    lines = []
+    for (name, key), group in groups.items():
+        lines += [described(anomaly) for anomaly in group[:LISTED_MAX]]
+        if len(group) > LISTED_MAX:
+            lines.append(f"and {len(group) - LISTED_MAX} more: {name} in {key}")
+    return "\n".join(lines)
 
 
 def judge(

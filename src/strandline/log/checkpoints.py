@@ -6,7 +6,7 @@ Unreadable content is an error, never a guess.
 from collections.abc import Mapping
 from itertools import pairwise
 
-from strandline.base.ids import OFFSET_MAX, TopicPartition, Uuid, parse_uuid, uuid_text
+from strandline.base.ids import OFFSET_MAX, ZERO_UUID, TopicPartition, Uuid, parse_uuid, uuid_text
 from strandline.log.epochs import EpochStart
 
 VERSION = "0"
@@ -55,6 +55,7 @@ def parse_topic_ids(content: bytes) -> dict[TopicPartition, Uuid]:
 
 
 def format_topic_ids(ids: Mapping[TopicPartition, Uuid]) -> bytes:
+    assert ZERO_UUID not in ids.values(), "a topic has an id"
     return format_lines([f"{at.topic} {at.partition} {uuid_text(topic_id)}" for at, topic_id in sorted(ids.items())])
 
 
@@ -70,5 +71,6 @@ def parse_epochs(content: bytes) -> list[EpochStart]:
 
 
 def format_epochs(entries: list[EpochStart]) -> bytes:
-    assert all(one.start_offset < two.start_offset for one, two in pairwise(entries)), "epochs grow"
+    assert all(one.epoch < two.epoch for one, two in pairwise(entries)), "epochs grow"
+    assert all(one.start_offset < two.start_offset for one, two in pairwise(entries)), "and what they begin at"
     return format_lines([f"{e.epoch} {e.start_offset}" for e in entries])

@@ -55,6 +55,7 @@ class Gaps:
     def cleaned(self, end: int) -> None:
         """A pass of the cleaner has reached `end`."""
         assert self.cleaned_to is not None, "the log is not compacted"
+        assert end >= self.cleaned_to, "a pass goes on where the last one ended"
         self.cleaned_to = end
 
     def reconfigure(self, *, compacts: bool, log_start_offset: int, log_end_offset: int) -> None:

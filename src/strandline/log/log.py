@@ -73,13 +73,15 @@ class Log(StoredLog):
     def last_stable_offset(self, high_watermark: int) -> int:
         """What a read_committed consumer may read up to (exclusive, despite its name)."""
         assert high_watermark <= self.log_end_offset
+        if not self.producer_state.producers.transactions.are_used:
+            return high_watermark
         return max(self.transactions.stable_end(high_watermark), min(self.log_start_offset, high_watermark))
 
     def aborted(self, start: int, end: int, now: Instant) -> list[AbortedTransaction]:
         """The aborted transactions that have records in [start, end), which lies below the last stable offset."""
         if not self.producer_state.has_aborted:
             return []
-        if any(segment.aborted.is_damaged for segment in self.segments):
+        if any(segment.aborted.is_damaged for segment in self.segments.from_offset(start)):
             self.producer_state.distrust(self.log_start_offset, self.log_end_offset, now)
         return self.producer_state.aborted(start, end)
 
@@ -112,11 +114,10 @@ class Log(StoredLog):
                 return Appended(verdict.base_offset, verdict.last_offset, stamp, self.log_start_offset, duplicate=True)
             if verdict is not None:
                 return refused(verdict)
-            if header.is_transactional != self.transactions.is_open(header.producer_id):
-                if not header.is_transactional:
-                    return INSIDE_TRANSACTION
-                if not may_begin:
-                    return OUTSIDE_TRANSACTION
+            if header.is_transactional or self.producer_state.producers.transactions.open:
+                why = self.why_not_in_transaction(header, may_begin=may_begin)
+                if why is not None:
+                    return why
         codec = CODEC_OF[config.compression_type]
         if codec is not None and codec != header.codec and not header.is_control:
             size_max = None if internal else config.max_message_bytes
@@ -127,6 +128,17 @@ class Log(StoredLog):
         elif buffer.readonly:
             buffer = memoryview(bytearray(buffer))
         return self.append_accepted(header, buffer, leader_epoch, now, internal=internal)
+
+    def why_not_in_transaction(self, header: BatchHeader, *, may_begin: bool) -> Refused | None:
+        """A batch of a newer epoch never joins the transaction that its producer has open here. The marker that ends
+        it is still to come, and may have this epoch too: the log would refuse it as a late one, and the transaction
+        would stay open for ever (KIP-890)."""
+        assert header.producer_id >= 0
+        if not self.transactions.is_open(header.producer_id):
+            return OUTSIDE_TRANSACTION if header.is_transactional and not may_begin else None
+        if not header.is_transactional:
+            return INSIDE_TRANSACTION
+        return OUTSIDE_TRANSACTION if header.producer_epoch > self.producers.known[header.producer_id].epoch else None
 
     def append_accepted(
         self, header: BatchHeader, buffer: memoryview, leader_epoch: int, now: Instant, *, internal: bool

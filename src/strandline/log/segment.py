@@ -76,6 +76,8 @@ class Segment:
         self.time_index.check()
         self.aborted.check()
         assert not len(self.index.positions) or self.index.positions[-1] < self.size, "an entry points behind the file"
+        assert not len(self.index.offsets) or self.base_offset + self.index.offsets[-1] < self.next_offset
+        assert self.opened is None or self.opened.size() == self.size, "the file has something else than its batches"
 
     def release(self) -> None:
         """Close the file until somebody reads it again."""
@@ -212,8 +214,10 @@ class Segment:
 
     def append(self, buffers: Sequence[Buffer], size: int, last_offset: int, max_timestamp: int) -> None:
         """Write whole batches that end at `last_offset`."""
+        assert last_offset >= self.next_offset, "offsets grow"
         position = self.size
-        self.file.append(buffers)
+        written = self.file.append(buffers)
+        assert written == size, "the index would point elsewhere"
         self.size = position
         self.enter(position, size, last_offset, max_timestamp)
         self.size = position + size
@@ -283,6 +287,7 @@ class Segment:
     def truncate_to(self, offset: int) -> bool:
         """Cut every batch that holds `offset` or a later one. Returns whether what is left ends before it: where a
         cleaner made a gap, the log ends in that. Raises DiskError if damage hides where to cut."""
+        assert offset > self.base_offset, "or it would be deleted"
         position = self.position_of(offset)
         end = offset
         if position is not None and position < self.size:
@@ -327,9 +332,12 @@ class Segment:
             part.path = f"{path.removesuffix(old)}{new}"
             if part is not self.aborted or self.disk.exists(path):
                 self.disk.rename(path, part.path)
+            else:
+                self.disk.remove(part.path)  # it is of records that this segment no longer has
 
     def took_place_of(self, last: "Segment") -> None:
         """It is the cleaned copy of segments of which `last` is the last: it ends where that ended."""
+        assert self.base_offset <= last.base_offset
         assert self.next_offset <= last.next_offset
         self.next_offset = last.next_offset
         self.first_append = last.first_append

@@ -70,10 +70,12 @@ class Segments(Sequence[Segment]):
     def headers(self, offset: int) -> Iterator[BatchHeader]:
         """Headers from the batch that holds `offset` on."""
         for segment in self.from_offset(offset):
-            position = segment.position_of(offset)
-            if position is not None:
-                yield from segment.headers(position)
-            self.rest(segment)
+            try:
+                position = segment.position_of(offset)
+                if position is not None:
+                    yield from segment.headers(position)
+            finally:  # also for a reader that has seen enough
+                self.rest(segment)
 
     def marked_headers(self, offset: int) -> Iterator[tuple[BatchHeader, EndTxnMarker | None]]:
         """As `headers`, and of a control batch the marker that it holds."""
@@ -130,8 +132,8 @@ class Segments(Sequence[Segment]):
         sealed = self.active
         assert sealed.next_offset <= base_offset
         sealed.seal()
-        self.rest(self.warm)
-        self.warm = sealed
+        previous, self.warm = self.warm, sealed
+        self.rest(previous)
         segment = self.begin(base_offset, interval_bytes)
         # A time index that lost its end would make the segment look older than it is.
         self.unsynced.add(*sealed.paths[1:])
@@ -142,6 +144,7 @@ class Segments(Sequence[Segment]):
         """`cleaned`, which has the offsets of `group`, stands in its place now, on disk too."""
         at = self.all.index(group[0])
         assert self.all[at : at + len(group)] == list(group), "only neighbours are replaced by one"
+        assert cleaned.base_offset == group[0].base_offset
         assert cleaned.next_offset == group[-1].next_offset and group[-1] is not self.active
         self.all[at : at + len(group)] = [cleaned]
         self.bases = [segment.base_offset for segment in self.all]
@@ -163,13 +166,16 @@ class Segments(Sequence[Segment]):
         # The next append may go to a new segment. Then nothing but this makes the cut durable. If a power loss undid
         # it, old batches would come back in front of newer ones.
         self.unsynced.add(self.active.path)
-        self.warm = None
+        previous, self.warm = self.warm, None
+        self.rest(previous)
         assert self.active.next_offset <= offset
         return ends_in_gap
 
     def drop_first(self) -> None:
         """Retention has taken it."""
         assert len(self.all) > 1, "the active segment stays"
+        if self.warm is self.all[0]:
+            self.warm = None
         self.all[0].delete()
         self.unsynced.add(self.directory)
         del self.all[0], self.bases[0]
@@ -186,6 +192,7 @@ class Segments(Sequence[Segment]):
     # --- durability
 
     def unsynced_paths(self, recovery_point: int) -> list[str]:
+        assert 0 <= recovery_point <= self.active.next_offset
         return [segment.path for segment in self.all if segment.next_offset > recovery_point]
 
     def settle(self) -> list[str]:
@@ -207,5 +214,8 @@ class Segments(Sequence[Segment]):
             segment.check()
         assert self.bases == [segment.base_offset for segment in self.all]
         assert self.bases == sorted(set(self.bases)), "segments are out of order"
+        assert self.warm is None or self.warm in self.all, "a segment that is gone is open"
+        for segment in self.all:
+            assert segment.opened is None or segment in (self.active, self.warm), f"{segment.path} is left open"
         for segment, following in zip(self.all, self.bases[1:], strict=False):
             assert segment.next_offset <= following, f"{segment.path} reaches into the next segment"

@@ -81,6 +81,7 @@ class TailBudget:
             oldest.clear()
 
     def cleared(self, tail: "Tail", size: int) -> None:
+        assert size <= self.used
         self.used -= size
         self.tails.pop(tail, None)
         if tail is self.newest:
@@ -97,6 +98,7 @@ class Tail:
         self.size = 0
 
     def append(self, base_offset: int, next_offset: int, buffer: memoryview) -> None:
+        assert base_offset < next_offset
         if base_offset != self.end:
             self.clear()
         size = len(buffer) + CHUNK_OVERHEAD

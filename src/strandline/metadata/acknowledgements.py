@@ -19,6 +19,22 @@ from strandline.wire.messages.own.describe_losses import Loss
 
 SEEN_RESOURCE = 100  # ConfigRecord.resource_type; Kafka's are 2, 4, 8, 16 and 32
 ID_BYTES = 8
+# What the id of an entry is made of, and what it leaves out: the partition is in the resource's name.
+IDENTITY = (
+    "topic",
+    "where",
+    "node_id",
+    "start",
+    "end",
+    "certainty",
+    "replica",
+    "old_epoch",
+    "new_epoch",
+    "time_ms",
+    "cause",
+)
+OUTSIDE = ("topic_id", "partition", "acknowledged_by", "acknowledged_ms")
+assert {*IDENTITY, *OUTSIDE} == set(Loss.__struct_fields__), "an entry that differs in anything is another one"
 
 Resource = tuple[int, str]
 
@@ -40,9 +56,7 @@ def resource_of(topic_id: Uuid, partition: int) -> Resource:
 
 def id_of(loss: Loss) -> int:
     """The key of an entry as a broker reports it, without its acknowledgement."""
-    epochs_and_time = (loss.old_epoch, loss.new_epoch, loss.time_ms)
-    fields = (loss.topic, loss.where, loss.node_id, loss.start, loss.end, loss.certainty, loss.replica)
-    content = repr((*fields, *epochs_and_time, loss.cause)).encode()
+    content = repr(tuple(getattr(loss, name) for name in IDENTITY)).encode()
     return int.from_bytes(sha256(content).digest()[:ID_BYTES], "big", signed=True)
 
 
@@ -52,6 +66,7 @@ def key_of(entry: int) -> str:
 
 
 def value_of(by: str, time_ms: int) -> str:
+    assert time_ms >= 0, "nobody has seen it yet"
     return msgspec.json.encode(Seen(by, time_ms)).decode()
 
 

@@ -21,6 +21,7 @@ from strandline.metadata.configs.topic_configs import TOPIC_CONFIGS
 from strandline.metadata.features import READABLE_FEATURES
 from strandline.metadata.image import Image
 from strandline.metadata.registrations import RECOVERED, RECOVERING, Partition, merged, partition_in
+from strandline.metadata.replay import APPLY
 from strandline.metadata.topic_names import why_illegal
 
 # A partition's epochs are 32-bit numbers, and grow by one with each change. None comes so far by counting, and behind
@@ -162,3 +163,4 @@ WHY_UNFIT: dict[type, Callable[[Image, Any], str | None]] = {
     r.ProducerIdsRecord: producer_ids,
     r.NoOpRecord: no_op,
 }
+assert WHY_UNFIT.keys() == APPLY.keys(), "what fits can be applied"

@@ -1,7 +1,7 @@
 """The loss ledger of a partition: what was lost of what had been acknowledged, or may have been, and why.
 
 An entry is written before what it speaks of happens, and in the same metadata record: there is no unclean election
-without one. What single replicas cut from their logs is in the brokers' own ledgers (`replica.losses.ledger`).
+without one. What single replicas cut from their logs is in the brokers' own ledgers (`replica.hosting.ledger`).
 
 A withdrawal is not a loss of the partition: a replica said that it lost records, and was taken from the ISR and the ELR
 before it could be elected.
@@ -65,11 +65,13 @@ def loss_of(
     committed before: nothing below its end is lost. One whose last epoch is older may have records there that were
     never committed, in the place of some that were; but none below the high watermark that it knows.
     """
+    assert last_led <= old_epoch, "the epoch that begins has no records yet"
     start, certainty = 0, UNKNOWN
     if evidence is not None:
         is_of_last_leader = evidence.last_epoch >= last_led
         start = evidence.end_offset if is_of_last_leader else min(evidence.high_watermark, evidence.end_offset)
         certainty = AT_MOST
+    assert start >= 0
     return LossEvent(
         start=start,
         end=NO_END,

@@ -111,6 +111,7 @@ def effective_min_isr(configured: int, replicas: tuple[NodeId, ...], adding: tup
     During a reassignment the replicas being added do not count: the target of a growing set is not there yet.
     """
     assert len(adding) <= len(replicas)
+    assert replicas, "a partition has a replica"
     return max(1, min(configured, len(replicas) - len(adding)))
 
 
@@ -137,6 +138,7 @@ def partition_in(record: r.PartitionRecord) -> Partition:
 
 def merged(old: Partition, change: r.PartitionChangeRecord) -> Partition:
     """A change applied. Null leaves a field alone; any named leader, even the same one, opens a new leader epoch."""
+    assert len(old.directories) == len(old.replicas), "what is changed was valid"
     leads_anew = change.leader != r.NO_LEADER_CHANGE
     replicas = old.replicas if change.replicas is None else nodes(change.replicas)
     directories = old.directories if change.directories is None else tuple(change.directories)
@@ -182,11 +184,15 @@ def check_partition(partition: Partition) -> None:
     assert isr <= replicas
     assert replicas.issuperset(partition.elr)
     assert isr.isdisjoint(partition.elr)
+    assert len(isr) == len(partition.isr)
+    assert len(set(partition.elr)) == len(partition.elr)
     assert partition.leader == NOBODY or partition.leader in isr
     assert len(partition.directories) == len(partition.replicas)
     assert len(replicas) == len(partition.replicas) > 0
     assert partition.last_known_leader == NOBODY or partition.leader == NOBODY
     assert partition.last_known_leader == NOBODY or partition.last_known_leader in replicas
+    assert replicas.issuperset(partition.adding_replicas)
+    assert partition.partition_epoch >= partition.leader_epoch >= 0, "a new leader epoch is a change too"
     original = set(partition.original_replicas)
     assert not original or original == replicas - set(partition.adding_replicas)
 

@@ -123,3 +123,4 @@ APPLY: dict[type, Callable[[State, Any], None]] = {
     r.ProducerIdsRecord: apply_producer_ids,
     r.NoOpRecord: apply_nothing,
 }
+assert APPLY.keys() <= set(r.RECORDS), "a kind of record that nobody can read"

@@ -4,6 +4,7 @@ Invariants (executed by `check`):
   - every partition is as `check_partition` wants it
   - every derived index equals its recomputation from the partitions
   - names and ids of topics are one-to-one
+  - a resource without a key, or a feature at level 0, is not there
   - what changes goes to the delta, with its value before
 """
 
@@ -121,7 +122,7 @@ class State:
 
     def put_broker(self, new: Broker) -> None:
         self.delta.brokers.setdefault(new.node_id, self.brokers.get(new.node_id))
-        assert new.node_id >= 0
+        assert new.node_id >= 0 and new.epoch >= 0
         self.brokers[new.node_id] = new
 
     def remove_broker(self, node: NodeId, epoch: int) -> None:
@@ -160,6 +161,10 @@ class State:
         hosted = eligible = 0
         assert {name: self.topics[i].name for name, i in self.topic_ids.items()} == {n: n for n in self.topic_ids}
         assert len(self.topic_ids) == len(self.topics)
+        assert self.topics.keys() >= self.own.keys()
+        assert all(self.configs.values()), "a resource without a key is not there"
+        assert all(level > 0 for level in self.features.values())
+        assert all(broker.node_id == node for node, broker in self.brokers.items())
         for topic in self.topics.values():
             for index, partition in topic.partitions.items():
                 at = TopicIdPartition(topic.topic_id, index)

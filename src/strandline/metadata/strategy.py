@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from enum import Enum
 
 from strandline.metadata.configs.config_key import ConfigValue
-from strandline.metadata.configs.topic_configs import TOPIC_CONFIGS
+from strandline.metadata.configs.topic_configs import TOPIC_CONFIGS, UNCLEAN_RECOVERY_STRATEGIES
 from strandline.metadata.image import BROKER_RESOURCE, CLUSTER_DEFAULT, TOPIC_RESOURCE, Image
 
 STRATEGY_KEY = "unclean.recovery.strategy"
@@ -21,6 +21,9 @@ class Strategy(Enum):
     NONE = "None"  # nothing: somebody must decide
     BALANCED = "Balanced"  # a leader once all that may have the most are there
     AGGRESSIVE = "Aggressive"  # a leader soon, whatever is lost
+
+
+assert {strategy.value for strategy in Strategy} == set(UNCLEAN_RECOVERY_STRATEGIES), "what may be set has its meaning"
 
 
 def strategy_of(image: Image, topic: str, static: Mapping[str, ConfigValue]) -> Strategy:

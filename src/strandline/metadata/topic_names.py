@@ -26,6 +26,7 @@ def why_colliding(name: str, existing: Iterable[str]) -> str | None:
     """Metric names replace '.' by '_', so two topics that differ only there would share theirs."""
     if "." not in name and "_" not in name:
         return None
+    assert why_illegal(name) is None, "compared before it was checked"
     flat = name.replace(".", "_")
     for other in existing:
         if other != name and other.replace(".", "_") == flat:

@@ -16,17 +16,17 @@ from strandline.base.ids import INTERNAL_TOPICS, TopicIdPartition, TopicPartitio
 from strandline.base.ports import DiskError
 from strandline.base.time import Instant
 from strandline.metadata.image import Partition, directory_of
-from strandline.replica.host import Host
-from strandline.replica.hosted import Hosted
+from strandline.replica.hosting.host import Host
+from strandline.replica.hosting.hosted import Hosted
 from strandline.replica.losses.losing import expect_beginnings
-from strandline.replica.losses.withdrawing import Withdrawing
+from strandline.replica.offline import OfflineReplicas
 from strandline.replica.roles import Roles
 from strandline.replica.storage.moving.adopting import adopted_or_new
 from strandline.replica.storage.moving.futures import Futures
-from strandline.replica.storage.offline import OfflineReplicas
 from strandline.replica.storage.opening.owners import has_misread_id
 from strandline.replica.storage.storage import Storage
 from strandline.replica.timers import Alarm
+from strandline.replica.withdrawing import Withdrawing
 
 LOGS_PER_STEP = 100
 PAUSE_MS = 1  # requests that have come meanwhile are served first

@@ -32,7 +32,6 @@ class ReplicaConfig(Value, frozen=True):
     alter_partition_retry_ms: int = 50
     alter_partition_timeout_ms: int = 30_000
     internal_append_timeout_ms: int = 5_000
-    verifies_transactions: bool = True  # transaction.partition.verification.enable
     replica_selector: str = ""  # the class name that Kafka has for it; empty: consumers read from leaders only
     leader_throttled_rate: int = (1 << 63) - 1  # bytes per second
     follower_throttled_rate: int = (1 << 63) - 1

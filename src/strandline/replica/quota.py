@@ -82,6 +82,7 @@ class Quota:
     def __init__(self, me: NodeId, side: str, bytes_per_second: int, rate: Rate) -> None:
         assert side in ("leader", "follower")
         self.me = me
+        assert bytes_per_second >= 0
         self.rate_key = f"{side}.replication.throttled.rate"
         self.replicas_key = f"{side}.replication.throttled.replicas"
         self.static = bytes_per_second

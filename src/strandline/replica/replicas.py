@@ -32,29 +32,28 @@ from strandline.metadata.image import (
 from strandline.replica.assigned import AssignedPartitions
 from strandline.replica.config import ReplicaConfig
 from strandline.replica.following.fetchers import Fetchers
-from strandline.replica.following.follower import Follower
-from strandline.replica.host import Host
+from strandline.replica.hosting.directories import Directories
+from strandline.replica.hosting.follower import Follower
+from strandline.replica.hosting.host import Host
+from strandline.replica.hosting.leader import Leader
+from strandline.replica.hosting.ledger import Ledger
 from strandline.replica.losses.hanging_transactions import HangingTransactions
-from strandline.replica.losses.ledger import Ledger
-from strandline.replica.losses.withdrawing import Withdrawing
+from strandline.replica.offline import OfflineReplicas
+from strandline.replica.retention import retain
 from strandline.replica.roles import Roles
 from strandline.replica.scrubbing.scrubber import FIRST_MS, Scrubber
 from strandline.replica.serving.alterations import Alterations
 from strandline.replica.serving.fetching import Fetching
 from strandline.replica.serving.hints import LeaderHints
 from strandline.replica.serving.internal_append import Done
-from strandline.replica.serving.leader import Leader
 from strandline.replica.serving.offsets import Offsets
 from strandline.replica.serving.producing import Producing
 from strandline.replica.serving.transactions.markers import Markers
 from strandline.replica.storage.cleaning import Cleaner
-from strandline.replica.storage.directories import Directories
 from strandline.replica.storage.epoch_files import EpochFiles
 from strandline.replica.storage.moving.assignments import Assignments
 from strandline.replica.storage.moving.futures import Futures
-from strandline.replica.storage.offline import OfflineReplicas
 from strandline.replica.storage.opening.owners import part_with_misnamed
-from strandline.replica.storage.retention import retain
 from strandline.replica.storage.storage import Storage
 from strandline.replica.timers import Every
 from strandline.replica.tokens import (
@@ -68,6 +67,7 @@ from strandline.replica.tokens import (
     RepairSynced,
     VerificationSent,
 )
+from strandline.replica.withdrawing import Withdrawing
 from strandline.wire.messages.records.delete_records import DeleteRecordsRequest
 from strandline.wire.messages.records.fetch import FetchRequest
 from strandline.wire.messages.records.list_offsets import ListOffsetsRequest
@@ -363,6 +363,7 @@ class Replicas:
         host = self.host
         host.partitions.check()
         host.ledger.check()
+        host.withdrawals.check()
         host.directories.check()
         self.fetching.sessions.check()
         self.assigned.check()

@@ -14,13 +14,13 @@ from strandline.base.ids import NOBODY, NodeId
 from strandline.base.time import Instant
 from strandline.metadata.image import Partition, Topic
 from strandline.replica.following.fetchers import Fetchers
-from strandline.replica.following.follower import Follower
-from strandline.replica.host import Host
-from strandline.replica.hosted import Hosted
+from strandline.replica.hosting.follower import Follower
+from strandline.replica.hosting.host import Host
+from strandline.replica.hosting.hosted import Hosted
+from strandline.replica.hosting.leader import Leader
 from strandline.replica.losses.hanging_transactions import HangingTransactions
 from strandline.replica.losses.losing import Notes, begins
 from strandline.replica.serving.fetching import Fetching
-from strandline.replica.serving.leader import Leader
 from strandline.replica.serving.producing import Producing
 from strandline.replica.storage.epoch_files import EpochFiles
 

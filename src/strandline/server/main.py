@@ -166,6 +166,7 @@ class Lives:
             await asyncio.sleep(pause_s)
             found = await asyncio.to_thread(steady.look, driver.full)
         assert found is not None
+        assert self.driver is driver, "recalled while it lives"
         driver.come_back(found)
 
     async def wait_for_room(self, pause_s: float) -> bool:
@@ -261,6 +262,7 @@ class Driver:
 
     def bind_metrics(self) -> Endpoint | None:
         """Before anybody can connect: connections are measured from the first one on."""
+        assert not self.net.servers, "nobody is connected yet"
         at = self.config.metrics_listener
         if at is None:
             return None
@@ -287,6 +289,7 @@ class Driver:
 
     def come_back(self, path: str) -> None:
         assert path in self.full
+        assert not self.comes_back, "once"
         self.comes_back = True
         self.shut_down(f"there is space in {path} again", ", and restarts")
 

@@ -125,6 +125,7 @@ class Pump:
 
     def arm(self, deadline: Instant) -> None:
         assert not self.stopped
+        assert deadline < NEVER, "nothing is waited for"
         if self.timer is not None:
             self.timer.cancel()
         now = self.now()
@@ -133,9 +134,11 @@ class Pump:
         delay_ms = min(max(deadline - now, 1), TIMER_MS_MAX)
         assert 1 <= delay_ms <= TIMER_MS_MAX
         self.armed = Instant(now + delay_ms)
+        assert self.armed <= max(deadline, now + 1), "no later than the deadline"
         self.timer = self.loop.call_later(delay_ms / 1000, self.fire)
 
     def fire(self) -> None:
+        assert not self.inside, "an effect produced an event synchronously"
         self.armed = NEVER
         self.timer = None
         if self.stopped:

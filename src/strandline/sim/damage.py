@@ -19,7 +19,7 @@ from strandline.base.value import Value
 from strandline.metadata.features import ELR_FEATURE
 from strandline.metadata.image import RECOVERING, Partition
 from strandline.metadata.strategy import Strategy, strategy_of
-from strandline.sim.stranger.hostile import TOPIC as STRANGE_TOPIC
+from strandline.sim.hostile import TOPIC as STRANGE_TOPIC
 from strandline.sim.world.cluster import Cluster
 from strandline.sim.world.trace import Kind
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from strandline.base.ids import TopicIdPartition
 
 if TYPE_CHECKING:
-    from strandline.sim.world.world import World
+    from strandline.sim.simulation import World
 
 Range = tuple[int, int]  # half open; an end of −1 is none
 

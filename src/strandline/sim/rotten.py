@@ -12,9 +12,9 @@ from strandline.sim.laws.logs.durable import why_not_durable
 from strandline.sim.world.trace import Kind
 
 if TYPE_CHECKING:
-    from strandline.replica.hosted import Hosted
+    from strandline.replica.hosting.hosted import Hosted
+    from strandline.sim.simulation import World
     from strandline.sim.world.machine import Machine
-    from strandline.sim.world.world import World
 
 Range = tuple[int, int]
 

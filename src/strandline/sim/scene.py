@@ -5,11 +5,11 @@ from random import Random
 from strandline.base.effects import Endpoint
 from strandline.base.ids import TopicIdPartition, TopicPartition, Uuid
 from strandline.history.operation import History
+from strandline.sim.actor import Actor
 from strandline.sim.clients.client import Client
-from strandline.sim.world.actor import Actor
+from strandline.sim.simulation import World
 from strandline.sim.world.timeline import START
 from strandline.sim.world.trace import Kind
-from strandline.sim.world.world import World
 
 
 class Scene:

@@ -51,12 +51,11 @@ class Adding:
         request: AddPartitionsToTxnRequest = received.message
         topics = request.v3_and_below_topics
         wanted = partitions_of(topics)
-        unknown = {at for at in wanted if not self.exists(at)}
+        unknown = self.unknown(wanted)
 
         def done(error: ErrorCode) -> list[Effect]:
             known = for_client(error, received.to.api_version, FENCED_SINCE)
-            rest = ErrorCode.OPERATION_NOT_ATTEMPTED if unknown else known
-            errors = {at: ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if at in unknown else rest for at in wanted}
+            errors = unknown or dict.fromkeys(wanted, known)
             return [Reply(received.to, AddPartitionsToTxnResponse(results_by_topic_v3_and_below=results(errors)))]
 
         if unknown:
@@ -86,6 +85,10 @@ class Adding:
             wanted = partitions_of(transaction.topics)
             if transaction.verify_only:
                 effects += one_done(at, transaction, self.verify(transaction, wanted))
+                continue
+            unknown = self.unknown(wanted)
+            if unknown:
+                effects += one_done(at, transaction, unknown)
                 continue
 
             def done(
@@ -137,7 +140,7 @@ class Adding:
         if entry is None:
             return done(ErrorCode.INVALID_PRODUCER_ID_MAPPING)
         current = entry.current
-        if entry.is_busy or current is None or (current.state in DECIDED and producer >= current.client):
+        if entry.is_busy or current is None or (current.state in DECIDED and producer == current.goes_on):
 
             def again(now: Instant, may_wait: bool) -> list[Effect]:
                 return self.add(transactional_id, producer, wanted, version, done, now, may_wait=may_wait)
@@ -145,7 +148,7 @@ class Adding:
             return [] if may_wait and self.shards.wait(entry, again, now) else done(ErrorCode.CONCURRENT_TRANSACTIONS)
         if producer[0] not in (current.producer_id, current.client[0]):
             return done(ErrorCode.INVALID_PRODUCER_ID_MAPPING)
-        if producer != current.client:
+        if producer != current.client or current.state in DECIDED:  # then the epoch is the markers'
             return done(ErrorCode.PRODUCER_FENCED)
         if current.is_kept:
             return done(ErrorCode.INVALID_TXN_STATE)  # it may be decided, and get no more records
@@ -168,6 +171,15 @@ class Adding:
             return dict.fromkeys(wanted, ErrorCode.CONCURRENT_TRANSACTIONS)
         has = set(current.partitions)
         return {at: ErrorCode.NONE if at in has else ErrorCode.TRANSACTION_ABORTABLE for at in wanted}
+
+    def unknown(self, wanted: Sequence[TopicPartition]) -> Errors:
+        """Why these are not added, if one of them is not known here: a leader may know of its topic earlier. Where
+        there seems to be no partition no marker would go."""
+        known = {at for at in wanted if self.exists(at)}
+        if len(known) == len(wanted):
+            return {}
+        refused, left = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.OPERATION_NOT_ATTEMPTED
+        return {at: left if at in known else refused for at in wanted}
 
     def exists(self, at: TopicPartition) -> bool:
         topic = self.image.topic_named(at.topic)

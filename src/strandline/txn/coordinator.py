@@ -64,14 +64,14 @@ class Transactions:
 
     def follow_leadership(self, now: Instant) -> list[Effect]:
         gone, new = self.shards.follow_leadership(now)
-        effects: list[Effect] = []
         self.markers.dropped(gone)
+        effects = self.markers.loaded(new, now)
         for shard in gone:
             for entry in shard.entries.values():
                 effects += self.shards.wake(entry, now)  # to be refused
         if self.shards.loaded:
             self.expiring.begin(now)
-        return effects + self.markers.loaded(new, now)
+        return effects
 
     # --- time
 

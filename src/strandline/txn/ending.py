@@ -101,10 +101,8 @@ def judge(current: Transaction, request: EndTxnRequest, version: int) -> ErrorCo
     named = request.producer_id, request.producer_epoch
     if version < BUMPS_EPOCHS:
         return judge_old(current, request)
-    is_overflow = request.producer_id == current.previous_producer_id and request.producer_epoch == EPOCH_LAST
-    is_overflow = is_overflow and current.epoch == 0
-    is_again = named == (current.producer_id, current.epoch - 1) or is_overflow
-    if request.producer_id not in (current.producer_id, current.client[0]) and not is_overflow:
+    is_again = is_before_end(current, named)
+    if request.producer_id not in (current.producer_id, current.client[0]) and not is_again:
         return ErrorCode.INVALID_PRODUCER_ID_MAPPING
     if current.state in DECIDED:
         if not is_again:
@@ -118,6 +116,17 @@ def judge(current: Transaction, request: EndTxnRequest, version: int) -> ErrorCo
     if current.state is not State.ONGOING and request.committed:
         return ErrorCode.INVALID_TXN_STATE
     return None
+
+
+def is_before_end(current: Transaction, named: tuple[int, int]) -> bool:
+    """Is this how the producer called itself that ended the transaction? Only ends by transaction.version 2 take a new
+    epoch: after others the epoch before is another producer's, which was fenced."""
+    if current.state not in (*DECIDED, *COMPLETE) or current.version < BUMPS_EPOCHS:
+        return False
+    producer_id, epoch = current.goes_on
+    if epoch > 0:
+        return named == (producer_id, epoch - 1)
+    return named == (current.previous_producer_id, EPOCH_LAST)
 
 
 def judge_old(current: Transaction, request: EndTxnRequest) -> ErrorCode | Transaction | None:
@@ -135,8 +144,8 @@ def judge_old(current: Transaction, request: EndTxnRequest) -> ErrorCode | Trans
 
 def answer(received: Received, transaction: Transaction) -> Reply:
     """With the id and epoch by which the producer must go on."""
-    goes_on = transaction.completed(transaction.updated_at) if transaction.state in DECIDED else transaction
-    return Reply(received.to, EndTxnResponse(producer_id=goes_on.producer_id, producer_epoch=goes_on.epoch))
+    producer_id, epoch = transaction.goes_on
+    return Reply(received.to, EndTxnResponse(producer_id=producer_id, producer_epoch=epoch))
 
 
 def refusal(received: Received, error: ErrorCode) -> Reply:

@@ -1,8 +1,8 @@
 """InitProducerId with a transactional id: a producer gets its id and the next epoch, and others are fenced.
 
 Rules:
-  - an open transaction of an earlier producer is aborted first, or kept if it is prepared and the producer asks for
-    that (KIP-939); meanwhile the answer is CONCURRENT_TRANSACTIONS
+  - an open transaction of an earlier producer is aborted first, or kept if the producer asks for that, to decide it
+    (KIP-939); meanwhile the answer is CONCURRENT_TRANSACTIONS
   - a producer that names its id and epoch gets the next epoch only if they are the present ones, or those of a request
     that is sent again (KIP-360); else it is fenced
   - an answer leaves when the record that proves it is committed
@@ -13,7 +13,7 @@ from strandline.base.errors import ErrorCode
 from strandline.base.time import Instant
 from strandline.txn.client_errors import for_client
 from strandline.txn.config import TxnConfig
-from strandline.txn.ending import Ending
+from strandline.txn.ending import Ending, is_before_end
 from strandline.txn.ports import ProducerIdSource
 from strandline.txn.shard import Entry, Shard
 from strandline.txn.shards import TxnShards
@@ -45,8 +45,6 @@ class Initializing:
             return ErrorCode.INVALID_REQUEST
         if request.enable2_pc and not self.config.two_phase_commit_enable:
             return ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
-        if request.keep_prepared_txn and not request.enable2_pc:
-            return ErrorCode.INVALID_REQUEST
         if not request.enable2_pc and not 0 < request.transaction_timeout_ms <= self.config.max_timeout_ms:
             return ErrorCode.INVALID_TRANSACTION_TIMEOUT
         return None
@@ -97,10 +95,8 @@ class Initializing:
     ) -> list[Effect]:
         request: InitProducerIdRequest = received.message
         is_known = request.producer_epoch != NO_EPOCH
-        if is_known and request.producer_epoch == current.last_epoch and request.producer_id == current.producer_id:
+        if is_known and (request.producer_id, request.producer_epoch) != current.client:
             return [answer(received, current)]  # sent again: it has its epoch already
-        if is_known and request.producer_id == current.previous_producer_id:
-            return [answer(received, current)]
         if not current.is_exhausted:
             following = current.initialized(timeout_of(request), now, is_known=is_known)
         elif fresh_id is None:
@@ -120,7 +116,7 @@ class Initializing:
     ) -> list[Effect]:
         """An earlier producer's transaction is open."""
         request: InitProducerIdRequest = received.message
-        if request.keep_prepared_txn and current.is_two_phase:
+        if request.keep_prepared_txn:
             if current.is_exhausted and fresh_id is None:
                 return self.fetch_id(received, now)
             following = current.kept(now, fresh_id if current.is_exhausted else None)
@@ -152,9 +148,12 @@ def why_fenced(current: Transaction, request: InitProducerIdRequest) -> ErrorCod
     if request.producer_epoch == NO_EPOCH:
         return None
     named = request.producer_id, request.producer_epoch
-    is_again = named == (current.producer_id, current.last_epoch) and current.state is State.EMPTY
-    is_before = request.producer_id == current.previous_producer_id and request.producer_epoch >= EPOCH_LAST
-    return None if named == current.client or is_again or is_before else ErrorCode.PRODUCER_FENCED
+    if named == current.client:
+        return None
+    before = current.previous_producer_id if current.last_epoch >= EPOCH_LAST else current.producer_id
+    is_again = current.state is State.EMPTY and named == (before, current.last_epoch)
+    # What a producer has ended, or time for it, gave the next epoch to nobody else.
+    return None if is_again or is_before_end(current, named) else ErrorCode.PRODUCER_FENCED
 
 
 def timeout_of(request: InitProducerIdRequest) -> int:

@@ -1,9 +1,8 @@
 """DescribeTransactions and ListTransactions: what operators see of the ids that this broker coordinates (KIP-664)."""
 
-import re
-
 from strandline.base.effects import Effect, Received, Reply
 from strandline.base.errors import ErrorCode
+from strandline.base.pattern import Invalid, Pattern
 from strandline.base.time import Instant
 from strandline.txn.shards import TxnShards
 from strandline.txn.states import State
@@ -11,7 +10,7 @@ from strandline.txn.transaction import Transaction
 from strandline.wire.messages.transactions import describe_transactions as described
 from strandline.wire.messages.transactions import list_transactions as listed
 
-STATES = {state.named: state for state in State if state is not State.DEAD}
+STATES = {state.named for state in State} | {"PrepareEpochFence"}  # that Kafka's tools know
 PATTERN_MAX = 1_000  # characters; a longer one is no pattern of a person
 
 
@@ -50,22 +49,12 @@ class Listing:
         if self.shards.damaged:
             error = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
             return [Reply(received.to, listed.ListTransactionsResponse(error_code=error))]
-        pattern = request.transactional_id_pattern
+        unknown = tuple(name for name in request.state_filters if name not in STATES)
         try:
-            matcher = re.compile(pattern) if pattern and len(pattern) <= PATTERN_MAX else None
-        except re.error:
-            matcher = None
-        if pattern and matcher is None:
+            rows = self.wanted(request, now)
+        except Invalid:
             error = ErrorCode.INVALID_REGULAR_EXPRESSION
             return [Reply(received.to, listed.ListTransactionsResponse(error_code=error))]
-        unknown = tuple(name for name in request.state_filters if name not in STATES)
-        rows = [
-            current
-            for shard in self.shards.loaded.values()
-            for entry in shard.entries.values()
-            if (current := entry.current) is not None and is_wanted(current, request, now)
-            if matcher is None or matcher.fullmatch(current.transactional_id)
-        ]
         if unknown and len(unknown) == len(request.state_filters):
             rows = []
         states = tuple(
@@ -76,6 +65,19 @@ class Listing:
         )
         response = listed.ListTransactionsResponse(unknown_state_filters=unknown, transaction_states=states)
         return [Reply(received.to, response)]
+
+    def wanted(self, request: listed.ListTransactionsRequest, now: Instant) -> list[Transaction]:
+        text = request.transactional_id_pattern or ""
+        if len(text) > PATTERN_MAX:
+            raise Invalid("it is too long")
+        pattern = Pattern(text) if text else None
+        return [
+            current
+            for shard in self.shards.loaded.values()
+            for entry in shard.entries.values()
+            if (current := entry.current) is not None and is_wanted(current, request, now)
+            if pattern is None or pattern.matches(current.transactional_id)
+        ]
 
 
 def is_wanted(row: Transaction, request: listed.ListTransactionsRequest, now: Instant) -> bool:

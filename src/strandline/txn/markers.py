@@ -13,7 +13,7 @@ Invariants:
 from collections.abc import Iterable
 
 from strandline.base.effects import Answered, Effect, Failed, ToBroker
-from strandline.base.errors import ErrorCode
+from strandline.base.errors import ErrorCode, error_of
 from strandline.base.ids import NOBODY, NodeId, TopicPartition
 from strandline.base.time import NEVER, Instant, after
 from strandline.metadata.image import Image
@@ -197,7 +197,7 @@ def marker_of(decision: Decision, topics: dict[str, list[int]]) -> WritableTxnMa
 
 def errors_in(response: WriteTxnMarkersResponse) -> dict[tuple[int, TopicPartition], ErrorCode]:
     return {
-        (marker.producer_id, TopicPartition(topic.name, row.partition_index)): ErrorCode(row.error_code)
+        (marker.producer_id, TopicPartition(topic.name, row.partition_index)): error_of(row.error_code)
         for marker in response.markers
         for topic in marker.topics
         for row in topic.partitions

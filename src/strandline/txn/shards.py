@@ -53,6 +53,15 @@ class TxnShards(Shards[Shard]):
         uncommitted = any(not self.log.is_committed(self.topic, partition) for partition in self.damaged)
         return after(now, COMMITTED_AGAIN_MS) if uncommitted else super().again_at(now)
 
+    def is_current(self, shard: Shard) -> bool:
+        """Does this broker lead the partition still as it did when it loaded it? Where it leads it anew, there may be
+        records that the shard does not know; soon it is loaded again."""
+        return self.log.leads(self.topic, shard.partition) == shard.leader_epoch
+
+    def of(self, key: str) -> Shard | ErrorCode:
+        shard = super().of(key)
+        return shard if isinstance(shard, ErrorCode) or self.is_current(shard) else ErrorCode.NOT_COORDINATOR
+
     def entry_of(self, transactional_id: str) -> tuple[Shard, Entry | None] | ErrorCode:
         if not transactional_id:
             return ErrorCode.INVALID_REQUEST
@@ -64,6 +73,8 @@ class TxnShards(Shards[Shard]):
     def write(self, shard: Shard, entry: Entry, following: Transaction, now: Instant, then: Then) -> list[Effect]:
         """`then` is called when `following` is committed, and current, or not written."""
         assert not entry.is_busy and self.loaded.get(shard.partition) is shard
+        if not self.is_current(shard):
+            return then(ErrorCode.NOT_COORDINATOR, now)
         entry.pending = following
 
         def done(error: ErrorCode, base_offset: int, now: Instant) -> list[Effect]:
@@ -83,6 +94,8 @@ class TxnShards(Shards[Shard]):
 
     def forget(self, shard: Shard, gone: list[str], now: Instant) -> list[Effect]:
         """Write tombstones for ids that have expired."""
+        if not self.is_current(shard):
+            return []
         entries = [shard.entries[transactional_id] for transactional_id in gone]
         for entry in entries:
             assert not entry.is_busy
@@ -106,7 +119,9 @@ class TxnShards(Shards[Shard]):
     def wait(self, entry: Entry, again: Callable[[Instant, bool], list[Effect]], now: Instant) -> bool:
         """Have `again` called when nothing is under way any more, or when it takes too long. False if too many wait."""
         if len(entry.waiting) >= WAITING_MAX:
-            return False
+            entry.waiting = [waiter for waiter in entry.waiting if not waiter.done]
+            if len(entry.waiting) >= WAITING_MAX:
+                return False
         waiter = Waiter(again, after(now, WAIT_MS))
         entry.waiting.append(waiter)
         self.waiters.append(waiter)

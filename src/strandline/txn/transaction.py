@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from strandline.base.ids import TopicPartition
 from strandline.base.time import Instant
 from strandline.base.value import Value
-from strandline.txn.states import IDLE, TRANSITIONS, State
+from strandline.txn.states import DECIDED, IDLE, TRANSITIONS, State
 from strandline.wire.compress import Corrupt
 from strandline.wire.messages.transactions.transaction_records import PartitionsSchema, TransactionLogValue
 
@@ -25,8 +25,9 @@ BUMPS_EPOCHS = 2  # the transaction.version from which each end of a transaction
 
 
 class Transaction(Value, frozen=True):
-    """`last_epoch`: the one before, for an InitProducerId that is sent again; no record has it. `next_producer_id` and
-    `next_epoch`: of the client that may decide a kept prepared transaction, or follows an exhausted producer id."""
+    """`last_epoch`: before the last InitProducerId, of the producer that asked for it, which may ask again; NO_EPOCH if
+    another had it. No record has it. `next_producer_id` and `next_epoch`: of the client that may decide a kept
+    transaction, or by which a producer goes on whose id is exhausted; then `previous_producer_id` is that id."""
 
     transactional_id: str
     producer_id: int
@@ -44,7 +45,8 @@ class Transaction(Value, frozen=True):
 
     @property
     def is_exhausted(self) -> bool:
-        return max(self.epoch, self.next_epoch) >= EPOCH_LAST
+        """Must the next client have another producer id?"""
+        return self.client[1] >= EPOCH_LAST
 
     @property
     def is_two_phase(self) -> bool:
@@ -52,13 +54,20 @@ class Transaction(Value, frozen=True):
 
     @property
     def is_kept(self) -> bool:
-        """A prepared transaction that another client has taken over."""
+        """A transaction that another client has taken over, to decide it."""
         return self.state is State.ONGOING and self.next_epoch != NO_EPOCH
 
     @property
     def client(self) -> tuple[int, int]:
         """The producer id and epoch by which a client must call itself."""
         return (self.next_producer_id, self.next_epoch) if self.is_kept else (self.producer_id, self.epoch)
+
+    @property
+    def goes_on(self) -> tuple[int, int]:
+        """The producer id and epoch by which the client goes on that has ended this transaction."""
+        if self.state in DECIDED and self.next_producer_id != NO_PRODUCER_ID:
+            return self.next_producer_id, max(self.next_epoch, 0)
+        return self.client
 
     @property
     def commits(self) -> bool:
@@ -98,8 +107,8 @@ class Transaction(Value, frozen=True):
         )
 
     def kept(self, now: Instant, fresh_id: int | None) -> Self:
-        """The prepared transaction stays, and only the client with the next epoch may decide it (KIP-939)."""
-        assert self.state is State.ONGOING and self.is_two_phase
+        """The open transaction stays, and only the client with the next epoch may decide it (KIP-939)."""
+        assert self.state is State.ONGOING
         producer_id, epoch = self.client
         if fresh_id is not None:
             return self.to(State.ONGOING, now, next_producer_id=fresh_id, next_epoch=0)
@@ -119,17 +128,21 @@ class Transaction(Value, frozen=True):
         state = State.PREPARE_COMMIT if commits else State.PREPARE_ABORT
         assert not (commits and self.state is not State.ONGOING), "nothing is there to commit"
         bumps = version >= BUMPS_EPOCHS or is_fenced or self.is_kept
-        same_id = not self.is_kept or self.next_producer_id == self.producer_id
-        newest = max(self.epoch, self.next_epoch) if same_id else self.epoch
-        epoch = min(newest + 1, EPOCH_LAST + 1) if bumps else self.epoch
-        following = fresh_id if fresh_id is not None else NO_PRODUCER_ID if same_id else self.next_producer_id
+        producer_id, newest = self.client
+        is_same_id = producer_id == self.producer_id
+        epoch = min((newest if is_same_id else self.epoch) + 1, EPOCH_LAST + 1) if bumps else self.epoch
+        previous_id, next_id, next_epoch = self.previous_producer_id, NO_PRODUCER_ID, NO_EPOCH
+        if bumps and fresh_id is not None:
+            previous_id, next_id = producer_id, fresh_id
+        elif not is_same_id:  # a kept transaction was its producer id's last
+            next_id, next_epoch = producer_id, newest + 1
         return self.to(
             state,
             now,
             epoch=epoch,
-            last_epoch=newest if bumps else self.last_epoch,
-            next_producer_id=following,
-            next_epoch=NO_EPOCH,
+            previous_producer_id=previous_id,
+            next_producer_id=next_id,
+            next_epoch=next_epoch,
             partitions=self.partitions if self.state is State.ONGOING else (),
             started_at=self.started_at if self.state is State.ONGOING else now,
             version=version,
@@ -138,15 +151,14 @@ class Transaction(Value, frozen=True):
     def completed(self, now: Instant) -> Self:
         """Every partition has its marker."""
         done = State.COMPLETE_COMMIT if self.commits else State.COMPLETE_ABORT
-        if self.next_producer_id == NO_PRODUCER_ID:
-            return self.to(done, now, partitions=())
+        producer_id, epoch = self.goes_on
         return self.to(
             done,
             now,
-            producer_id=self.next_producer_id,
-            previous_producer_id=self.producer_id,
+            producer_id=producer_id,
             next_producer_id=NO_PRODUCER_ID,
-            epoch=0,
+            next_epoch=NO_EPOCH,
+            epoch=epoch,
             partitions=(),
         )
 
@@ -167,7 +179,8 @@ def value_of(transaction: Transaction) -> TransactionLogValue:
         next_producer_epoch=transaction.next_epoch,
         transaction_timeout_ms=transaction.timeout_ms,
         transaction_status=int(transaction.state),
-        transaction_partitions=rows if transaction.state not in IDLE else None,
+        # Kafka reads null for an id without a transaction, and nowhere else.
+        transaction_partitions=None if transaction.state is State.EMPTY else rows,
         transaction_last_update_timestamp_ms=transaction.updated_at,
         transaction_start_timestamp_ms=transaction.started_at,
         client_transaction_version=transaction.version,
@@ -178,6 +191,8 @@ def restored(transactional_id: str, value: TransactionLogValue) -> Transaction:
     """Raises Corrupt: a client that calls itself Kafka's tool may write any record."""
     if not 0 <= value.transaction_status < State.DEAD or value.producer_id < 0 or value.producer_epoch < 0:
         raise Corrupt(f"no transaction is in state {value.transaction_status} with epoch {value.producer_epoch}")
+    if value.next_producer_epoch < NO_EPOCH or (value.next_producer_epoch > NO_EPOCH and value.next_producer_id < 0):
+        raise Corrupt(f"no producer {value.next_producer_id} has epoch {value.next_producer_epoch}")
     state = State(value.transaction_status)
     rows = value.transaction_partitions or ()
     partitions = {TopicPartition(row.topic, index) for row in rows for index in row.partition_ids}
@@ -192,6 +207,7 @@ def restored(transactional_id: str, value: TransactionLogValue) -> Transaction:
         started_at=value.transaction_start_timestamp_ms,
         previous_producer_id=value.previous_producer_id,
         next_producer_id=value.next_producer_id,
+        last_epoch=NO_EPOCH,
         next_epoch=value.next_producer_epoch,
-        version=value.client_transaction_version,
+        version=max(0, min(value.client_transaction_version, BUMPS_EPOCHS)),
     )

@@ -74,13 +74,6 @@ def _controller(key: int, place: str) -> Api:
     return Api(key, name, folder, None, on_controller=True)
 
 
-def _untold(key: int, place: str) -> Api:
-    """Known, so that it can be written and read, but no listener answers it yet."""
-    assert 0 <= key < OWN_KEYS
-    folder, name = place.split(".")
-    return Api(key, name, folder, None, on_controller=False)
-
-
 def _own(key: int, place: str, *, on_controller: bool = False) -> Api:
     assert key >= OWN_KEYS
     folder, name = place.split(".")
@@ -113,7 +106,7 @@ APIS = (
     _client(25, "transactions.AddOffsetsToTxn", "0-4"),
     _client(26, "transactions.EndTxn", "0-5"),
     _client(27, "transactions.WriteTxnMarkers", "1-2"),
-    _untold(28, "transactions.TxnOffsetCommit"),
+    _client(28, "transactions.TxnOffsetCommit", "0-5"),
     _client(32, "cluster.DescribeConfigs", "1-4", on_controller=True),
     _client(33, "cluster.AlterConfigs", "0-2", on_controller=True),
     _client(34, "cluster.AlterReplicaLogDirs", "1-2"),

@@ -163,6 +163,7 @@ def scan(buffer: Buffer, position: int = 0) -> Scan:
     end = headers[-1].end if headers else position
     tail = why_no_batch(buffer, end)
     assert tail is not None
+    assert position <= end <= max(position, len(buffer)), "a walk stays in its buffer"
     return Scan(headers, end, tail)
 
 
@@ -227,6 +228,7 @@ def prefix(header: BatchHeader, base_offset: int, leader_epoch: int) -> bytes:
 
 def patch(buffer: bytearray | memoryview, header: BatchHeader, base_offset: int, leader_epoch: int) -> None:
     """Set base offset and leader epoch in place. The CRC stays right."""
+    assert base_offset >= 0
     PREFIX.pack_into(buffer, header.position, base_offset, header.batch_length, leader_epoch)
 
 
@@ -236,6 +238,7 @@ CRC_AND_ATTRIBUTES = Layout(">Ih")
 
 def patch_log_append_time(buffer: bytearray | memoryview, header: BatchHeader, timestamp: int) -> None:
     """Make all records of the batch bear the broker's time (message.timestamp.type=LogAppendTime), with a new CRC."""
+    assert timestamp >= 0
     attributes = header.attributes | LOG_APPEND_TIME
     CRC_AND_ATTRIBUTES.pack_into(buffer, header.position + CRC_AT, 0, attributes)
     MAX_TIMESTAMP.pack_into(buffer, header.position + MAX_TIMESTAMP_AT, timestamp)
@@ -244,6 +247,7 @@ def patch_log_append_time(buffer: bytearray | memoryview, header: BatchHeader, t
 
 def patch_create_time(buffer: bytearray | memoryview, header: BatchHeader) -> None:
     """Let the records bear their own time again, with a new CRC."""
+    assert header.is_log_append_time, "its records have their own time already"
     attributes = header.attributes & ~LOG_APPEND_TIME
     CRC_AND_ATTRIBUTES.pack_into(buffer, header.position + CRC_AT, 0, attributes)
     CRC_AND_ATTRIBUTES.pack_into(buffer, header.position + CRC_AT, crc_of(header, buffer), attributes)
@@ -251,6 +255,7 @@ def patch_create_time(buffer: bytearray | memoryview, header: BatchHeader) -> No
 
 def repacked(header: BatchHeader, buffer: Buffer, codec: Codec, packed: Buffer) -> bytearray:
     """The batch with the same records in the form that `codec` gave them. All else is kept; length and CRC are new."""
+    assert header.record_count > 0, "there is nothing to pack"
     batch = bytearray(HEADER_SIZE + len(packed))
     batch[:HEADER_SIZE] = buffer[header.position : header.position + HEADER_SIZE]
     batch[HEADER_SIZE:] = packed
@@ -286,6 +291,7 @@ def build(
     """
     deltas = range(len(records)) if offset_deltas is None else offset_deltas
     assert len(deltas) == len(records)
+    assert base_offset >= 0
     last = last_offset_delta if last_offset_delta is not None else deltas[-1] if len(deltas) else -1
     assert last >= 0, "a batch spans at least one offset"
     assert not deltas or deltas[-1] <= last

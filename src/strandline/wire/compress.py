@@ -118,6 +118,7 @@ def decompress_snappy(packed: Buffer, limit: int) -> bytes:
 
 
 def decompress_snappy_block(packed: bytes, limit: int) -> bytes:
+    assert limit >= 0, "what earlier blocks have left of it"
     try:
         size = cramjam.snappy.decompress_raw_len(packed)
         if size > limit:

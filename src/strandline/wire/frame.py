@@ -90,12 +90,14 @@ def decode_request(frame: memoryview) -> Request:
         position = _skip_tagged(frame, position)
     # Like Kafka, what follows the message is ignored: librdkafka leaves three stray bytes behind a request for the
     # metadata of all topics.
-    message, _ = decoder_of(cls, api_version)(frame, position)
+    message, end = decoder_of(cls, api_version)(frame, position)
+    assert end <= len(frame), "a message ends within its frame"
     return Request(api_key, api_version, correlation_id, client_id, message)
 
 
 def encode_request(message: Message, version: int, correlation_id: int, client_id: str | None) -> list[Buffer]:
     """A request with its size prefix, as buffers to be written one after the other."""
+    assert message.kind == "request"
     name = b"" if client_id is None else client_id.encode()
     head = bytearray(SIZE.size)
     head += REQUEST_HEADER.pack(message.api_key, version, correlation_id, -1 if client_id is None else len(name))
@@ -107,6 +109,7 @@ def encode_request(message: Message, version: int, correlation_id: int, client_i
 
 def encode_response(message: Message, version: int, correlation_id: int) -> list[Buffer]:
     """A response with its size prefix, as buffers to be written one after the other."""
+    assert message.kind == "response"
     head = bytearray(SIZE.size)
     head += RESPONSE_HEADER.pack(correlation_id)
     if has_tagged_response_header(type(message), version):
@@ -116,6 +119,7 @@ def encode_response(message: Message, version: int, correlation_id: int) -> list
 
 def decode_response(cls: type[M], version: int, frame: memoryview) -> tuple[int, M]:
     """The correlation id and the response in a frame."""
+    assert cls.kind == "response"
     if len(frame) < RESPONSE_HEADER.size:
         raise Malformed("truncated response header")
     (correlation_id,) = RESPONSE_HEADER.unpack_from(frame, 0)
@@ -144,6 +148,7 @@ def has_tagged_response_header(cls: type[Message], version: int) -> bool:
 
 def _framed(head: bytearray, chunks: list[Buffer]) -> list[Buffer]:
     """Join the head with the first chunk, which is never records, and fill in the size."""
+    assert type(chunks[0]) is bytearray, "records would be copied here"
     head += chunks[0]
     if len(chunks) == 1:
         SIZE.pack_into(head, 0, len(head) - SIZE.size)

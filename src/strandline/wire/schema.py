@@ -104,6 +104,7 @@ def message(*, key: int = -1, kind: str = "data", versions: str = "0", flexible:
 
     def decorate(cls: M) -> M:
         assert kind in KINDS, f"{cls.__name__}: a {kind} is no kind of message"
+        assert key >= 0 or kind not in ("request", "response"), f"{cls.__name__} belongs to no API"
         cls.api_key, cls.kind = key, kind
         if "key" not in cls.__struct_fields__:
             cls.key = key
@@ -119,6 +120,7 @@ def message(*, key: int = -1, kind: str = "data", versions: str = "0", flexible:
 def parse_versions(text: str, highest: int) -> range:
     """ "4-18" → range(4, 19); "12+" → range(12, highest + 1); "3" → range(3, 4)."""
     if text.endswith("+"):
+        assert 0 <= int(text[:-1]) <= highest, f"{text!r} begins after version {highest}"
         return range(int(text[:-1]), highest + 1)
     first, _, last = text.partition("-")
     assert 0 <= int(first) <= int(last or first), f"{text!r} are no versions"

@@ -12,8 +12,8 @@ from strandline.base.time import Instant
 from strandline.log.config import LogConfig
 from strandline.log.log import Log
 from strandline.metadata.image import Broker, Partition
-from strandline.replica.following.follower import Follower
-from strandline.replica.serving.leader import Cluster, Leader
+from strandline.replica.hosting.follower import Follower
+from strandline.replica.hosting.leader import Cluster, Leader
 from strandline.wire.batch import build
 
 NOW = Instant(1_000_000)

@@ -7,8 +7,8 @@ from strandline.base.ids import NodeId
 from strandline.metadata.image import Partition
 from strandline.metadata.records import FeatureLevelRecord
 from strandline.sim.faults.scripted import hold
-from strandline.sim.runs.options import Options
 from strandline.sim.world.machine import Machine
+from strandline.sim.world.options import Options
 
 ELR_ON = FeatureLevelRecord(name="eligible.leader.replicas.version", feature_level=1)
 

@@ -10,9 +10,9 @@ from strandline.base.errors import ErrorCode
 from strandline.base.ids import BrokerEpoch, NodeId, PartitionEpoch
 from strandline.base.time import Instant
 from strandline.metadata import records as r
-from strandline.replica.following.follower import Next, Served
-from strandline.replica.serving.isr import PendingShrink
-from strandline.replica.serving.leader import Leader
+from strandline.replica.hosting.follower import Next, Served
+from strandline.replica.hosting.isr import PendingShrink
+from strandline.replica.hosting.leader import Leader
 from strandline.wire.messages.brokers.alter_partition import BrokerState
 
 E = ErrorCode

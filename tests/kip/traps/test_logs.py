@@ -21,7 +21,7 @@ from strandline.log.files.epoch_file import EPOCHS_FILE
 from strandline.log.reading import Read
 from strandline.metadata import records as r
 from strandline.metadata.losses import AT_MOST, EXACTLY
-from strandline.replica.following.follower import Follower, Next, Position, Served
+from strandline.replica.hosting.follower import Follower, Next, Position, Served
 from strandline.server.storage.disk import RealDisk
 from strandline.sim.world.disk import SimDisk
 from strandline.wire.batch import batches

@@ -19,6 +19,10 @@ from tests.mutants.tables.quorum import QUORUM
 from tests.mutants.tables.replica import REPLICA
 from tests.mutants.tables.returned import RETURNED
 from tests.mutants.tables.stops import STOPS
+from tests.mutants.tables.transaction_commands import TRANSACTION_COMMANDS
+from tests.mutants.tables.transactions import TRANSACTIONS
+from tests.mutants.tables.txn_decisions import DECISIONS
+from tests.mutants.tables.txn_requests import REQUESTS
 from tests.mutants.tables.wholeness import WHOLENESS
 from tests.mutants.tables.wire import WIRE
 
@@ -41,6 +45,10 @@ MUTANTS: dict[str, Mutant] = table(
     *REPLICA.values(),
     *RETURNED.values(),
     *STOPS.values(),
+    *TRANSACTION_COMMANDS.values(),
+    *TRANSACTIONS.values(),
+    *DECISIONS.values(),
+    *REQUESTS.values(),
     *WHOLENESS.values(),
     *WIRE.values(),
 )

@@ -9,7 +9,7 @@ ONE_REQUEST = (
 COPYING = table(
     Mutant(
         "who has nothing in common with its leader goes back to its high watermark",
-        "replica/following/follower.py",
+        "replica/hosting/follower.py",
         "            return min(own_end, end)\n",
         "            return max(min(own_end, end), self.high_watermark)\n",
         Breaks.AGREEMENT,
@@ -23,7 +23,7 @@ COPYING = table(
     ),
     Mutant(
         "a log that is thrown away begins at the high watermark",
-        "replica/following/follower.py",
+        "replica/hosting/follower.py",
         "            return Cut(answer.log_start_offset, True,",
         "            return Cut(max(answer.log_start_offset, self.high_watermark), True,",
         Breaks.AGREEMENT,
@@ -37,7 +37,7 @@ COPYING = table(
     ),
     Mutant(
         "a follower with an empty log does not begin at its leader's first batch",
-        "replica/following/follower.py",
+        "replica/hosting/follower.py",
         "        if first is not None and first.base_offset < log.log_end_offset < first.next_offset:\n",
         "        if False:\n",
         Breaks.ANSWERS,
@@ -60,7 +60,7 @@ COPYING = table(
     ),
     Mutant(
         "answers of an earlier leader epoch are taken",
-        "replica/following/follower.py",
+        "replica/hosting/follower.py",
         "        return asked.leader_epoch == self.epoch and asked.offset == self.log.log_end_offset\n",
         "        return asked.offset == self.log.log_end_offset\n",
         Breaks.DURABILITY,
@@ -99,7 +99,7 @@ COPYING = table(
             "At most one change of a partition is under way, and one request",
             "One request per broker, all partitions in it",
         ),
-        (("replica/outbox.py", "        assert not self.is_in_flight\n", ""),),
+        (("replica/hosting/outbox.py", "        assert not self.is_in_flight\n", ""),),
     ),
     Mutant(
         "a request has one partition",
@@ -121,7 +121,7 @@ COPYING = table(
     ),
     Mutant(
         "a leader waits for nobody",
-        "replica/serving/leader.py",
+        "replica/hosting/leader.py",
         "            if state.log_end_offset < new and (\n",
         "            if False and (\n",
         Breaks.DURABILITY,
@@ -140,7 +140,7 @@ COPYING = table(
     ),
     Mutant(
         "who lags never leaves",
-        "replica/serving/leader.py",
+        "replica/hosting/leader.py",
         "        if len(kept) == len(self.isr.isr):\n            return None\n        self.isr = PendingShrink",
         "        if True:\n            return None\n        self.isr = PendingShrink",
         Breaks.ANSWERS,
@@ -152,7 +152,7 @@ COPYING = table(
     ),
     Mutant(
         "who has caught up does not come back",
-        "replica/serving/leader.py",
+        "replica/hosting/leader.py",
         '        if node in self.isr.maximal:\n            return "it is in the ISR"\n',
         '        if True:\n            return "it is in the ISR"\n',
         Breaks.ANSWERS,
@@ -179,7 +179,7 @@ COPYING = table(
     ),
     Mutant(
         "the last stable offset runs ahead of the high watermark",
-        "replica/serving/leader.py",
+        "replica/hosting/leader.py",
         "return self.log.last_stable_offset(self.high_watermark)",
         "return self.log.last_stable_offset(self.log.log_end_offset)",
         Breaks.DURABILITY,

@@ -5,7 +5,7 @@ from tests.mutants.mutant import Breaks, Mutant, table
 DIRECTORIES = table(
     Mutant(
         "replicas of a failed directory go on",
-        "replica/storage/offline.py",
+        "replica/offline.py",
         "                host.drop(hosted)\n",
         "                hosted.leave()\n",
         Breaks.AGREEMENT,
@@ -44,7 +44,7 @@ DIRECTORIES = table(
     ),
     Mutant(
         "what was to be told of a replica is forgotten with its directory",
-        "replica/storage/offline.py",
+        "replica/offline.py",
         "                self.storage.flushing.forget(hosted.at)\n",
         "                self.assignments.forget(hosted.at)\n",
         Breaks.AGREEMENT,
@@ -107,7 +107,7 @@ DIRECTORIES = table(
     ),
     Mutant(
         "high watermarks lie in a file of our own",
-        "replica/storage/rows.py",
+        "replica/hosting/rows.py",
         '"replication-offset-checkpoint"',
         '"high-watermark-checkpoint"',
         Breaks.ANSWERS,

@@ -2,6 +2,8 @@
 
 from tests.mutants.mutant import Breaks, Mutant, table
 
+TRANSACTIONAL = "unit/group/test_transactional.py::"
+
 GROUP = table(
     Mutant(
         "a late write completes a newer generation",
@@ -173,5 +175,77 @@ GROUP = table(
         "            if group.state is State.COMPLETING_REBALANCE:",
         Breaks.ANSWERS,
         ("unit/group/test_offsets.py::test_a_member_commits_in_its_generation_and_that_keeps_its_session",),
+    ),
+    Mutant(
+        "an offset counts before its transaction is committed",
+        "group/shard.py",
+        "                if is_alone:\n                    self.offsets",
+        "                if True:\n                    self.offsets",
+        Breaks.AGREEMENT,
+        (TRANSACTIONAL + "test_a_transaction_that_is_open_where_the_log_ends_is_pending_for_a_new_coordinator",),
+    ),
+    Mutant(
+        "an offset of an aborted transaction counts",
+        "group/shard.py",
+        "            if commits:\n                offsets",
+        "            if True:\n                offsets",
+        Breaks.AGREEMENT,
+        (TRANSACTIONAL + "test_what_an_aborted_transaction_has_committed_never_counts",),
+    ),
+    Mutant(
+        "a marker puts an offset over one that was committed later",
+        "group/shard.py",
+        "if there is None or there.record_offset < committed.record_offset:",
+        "if True:",
+        Breaks.AGREEMENT,
+        (TRANSACTIONAL + "test_an_offset_that_was_committed_after_the_pending_one_wins",),
+    ),
+    Mutant(
+        "an offset is stable while a commit that was accepted is not written",
+        "group/pending.py",
+        "return key in self.holders or self.under_way[key] > 0",
+        "return key in self.holders",
+        Breaks.AGREEMENT,
+        (TRANSACTIONAL + "test_an_offset_is_unstable_from_when_its_commit_is_accepted",),
+    ),
+    Mutant(
+        "a commit that was not acknowledged in time is forgotten, and its transaction is not",
+        "group/transactional.py",
+        "if base_offset >= 0:",
+        "if error is ErrorCode.NONE:",
+        Breaks.AGREEMENT,
+        (TRANSACTIONAL + "test_a_commit_that_is_not_acknowledged_in_time_counts_if_its_transaction_is_committed",),
+    ),
+    Mutant(
+        "a member of an older generation commits in a transaction",
+        "group/transactional.py",
+        "    return group.why_not(request.member_id, request.group_instance_id, request.generation_id)\n",
+        "    return None\n",
+        Breaks.AGREEMENT,
+        (TRANSACTIONAL + "test_a_member_commits_in_its_generation_by_its_id",),
+    ),
+    Mutant(
+        "a group is deleted, and what is pending in it comes back",
+        "group/coordinator.py",
+        "list(dict.fromkeys([*shard.offsets.get(group_id, {}), *pending]))",
+        "list(shard.offsets.get(group_id, {}))",
+        Breaks.ANSWERS,
+        (TRANSACTIONAL + "test_a_group_is_deleted_with_what_is_pending_in_it",),
+    ),
+    Mutant(
+        "an offset is forgotten while another is pending",
+        "group/retention.py",
+        "if not shard.pending.is_unstable((group_id, *at))",
+        "if at",
+        Breaks.DURABILITY,
+        (TRANSACTIONAL + "test_an_offset_whose_time_is_up_is_kept_while_another_is_pending_and_so_is_its_group",),
+    ),
+    Mutant(
+        "the record of a group goes while an offset is pending in it",
+        "group/retention.py",
+        " and group_id not in shard.pending.groups",
+        "",
+        Breaks.DURABILITY,
+        (TRANSACTIONAL + "test_a_group_without_an_offset_is_kept_while_one_is_pending",),
     ),
 )

@@ -5,7 +5,7 @@ from tests.mutants.mutant import Breaks, Mutant, table
 LEADERS = table(
     Mutant(
         "replicas are not taken from metadata that an answer has overtaken",
-        "replica/serving/leader.py",
+        "replica/hosting/leader.py",
         "if partition.partition_epoch >= self.partition_epoch:",
         "if partition.partition_epoch > self.partition_epoch:",
         Breaks.AGREEMENT,
@@ -15,7 +15,7 @@ LEADERS = table(
     ),
     Mutant(
         "the high watermark passes what a proposed member lacks",
-        "replica/serving/leader.py",
+        "replica/hosting/leader.py",
         "                node in maximal or (",
         "                node in isr.isr or (",
         Breaks.DURABILITY,
@@ -24,7 +24,7 @@ LEADERS = table(
     ),
     Mutant(
         "records are deleted before followers have done it",
-        "replica/serving/leader.py",
+        "replica/hosting/leader.py",
         "                lowest = min(lowest, state.log_start_offset if is_known else UNKNOWN)\n",
         "",
         Breaks.AGREEMENT,
@@ -39,7 +39,7 @@ LEADERS = table(
     ),
     Mutant(
         "deletion waits for replicas that are not alive",
-        "replica/serving/leader.py",
+        "replica/hosting/leader.py",
         "            if self.is_eligible(node, UNKNOWN_BROKER_EPOCH):\n                is_known",
         "            if True:\n                is_known",
         Breaks.ANSWERS,
@@ -48,7 +48,7 @@ LEADERS = table(
     ),
     Mutant(
         "a leader that begins does not note its epoch",
-        "replica/serving/leader.py",
+        "replica/hosting/leader.py",
         "        log.begin_epoch(self.epoch)\n",
         "",
         Breaks.DURABILITY,
@@ -60,7 +60,7 @@ LEADERS = table(
     ),
     Mutant(
         "who is proposed to leave counts no longer",
-        "replica/serving/leader.py",
+        "replica/hosting/leader.py",
         "        self.isr = PendingShrink(self.isr.isr, self.proposal(kept))\n        return self.isr",
         "        self.isr = PendingShrink(kept, self.proposal(kept))\n        return self.isr",
         Breaks.DURABILITY,
@@ -77,7 +77,7 @@ LEADERS = table(
     ),
     Mutant(
         "a second change of the ISR is proposed while one is under way",
-        "replica/serving/leader.py",
+        "replica/hosting/leader.py",
         "        if type(self.isr) is not Committed:\n            return None\n        kept",
         "        kept",
         Breaks.AGREEMENT,
@@ -86,7 +86,7 @@ LEADERS = table(
     ),
     Mutant(
         "older metadata brings an older ISR back",
-        "replica/serving/leader.py",
+        "replica/hosting/leader.py",
         "        if partition_epoch <= self.partition_epoch:\n            return False\n",
         "        if partition_epoch == self.partition_epoch:\n            return False\n",
         Breaks.DURABILITY,
@@ -98,7 +98,7 @@ LEADERS = table(
     ),
     Mutant(
         "fenced replicas hold the high watermark back",
-        "replica/serving/leader.py",
+        "replica/hosting/leader.py",
         "(self.is_caught_up(state, now) and self.is_eligible(node, state.broker_epoch))",
         "self.is_caught_up(state, now)",
         Breaks.ANSWERS,
@@ -120,7 +120,7 @@ LEADERS = table(
     ),
     Mutant(
         "caught-up replicas outside the ISR hold nothing back",
-        "replica/serving/leader.py",
+        "replica/hosting/leader.py",
         "node in maximal or (self.is_caught_up(state, now) and self.is_eligible(node, state.broker_epoch))",
         "node in maximal",
         Breaks.AGREEMENT,
@@ -135,7 +135,7 @@ LEADERS = table(
     ),
     Mutant(
         "the leader proposes with the registered epoch",
-        "replica/serving/leader.py",
+        "replica/hosting/leader.py",
         "else BrokerEpoch(self.followers[node].broker_epoch)) for node in isr",
         "else self.cluster.brokers[node].epoch) for node in isr",
         Breaks.DURABILITY,
@@ -147,7 +147,7 @@ LEADERS = table(
     ),
     Mutant(
         "incarnations are not compared by the leader",
-        "replica/serving/leader.py",
+        "replica/hosting/leader.py",
         "        return broker_epoch in (broker.epoch, UNKNOWN_BROKER_EPOCH)",
         "        return True",
         Breaks.AGREEMENT,
@@ -156,7 +156,7 @@ LEADERS = table(
     ),
     Mutant(
         "any number may be a broker epoch",
-        "replica/serving/leader.py",
+        "replica/hosting/leader.py",
         "        return broker_epoch <= self.metadata_end + BROKER_EPOCH_STEPS_MAX\n",
         "        return True\n",
         Breaks.ANSWERS,
@@ -164,7 +164,7 @@ LEADERS = table(
     ),
     Mutant(
         "a broker epoch that metadata never names counts for ever",
-        "replica/serving/leader.py",
+        "replica/hosting/leader.py",
         "        if state.broker_epoch > named and self.cluster.now - state.fetched_at > CLAIM_MS:\n",
         "        if False:\n",
         Breaks.ANSWERS,
@@ -172,7 +172,7 @@ LEADERS = table(
     ),
     Mutant(
         "a fetch without an incarnation hides the last one",
-        "replica/serving/leader.py",
+        "replica/hosting/leader.py",
         "        known = max(broker_epoch, min(old.broker_epoch, self.latest_of(node)))\n",
         "        known = broker_epoch\n",
         Breaks.DURABILITY,
@@ -188,7 +188,7 @@ LEADERS = table(
     ),
     Mutant(
         "a late fetch of an earlier incarnation counts",
-        "replica/serving/leader.py",
+        "replica/hosting/leader.py",
         "        return UNKNOWN_BROKER_EPOCH < broker_epoch < self.latest_of(node) or not",
         "        return not",
         Breaks.DURABILITY,
@@ -208,7 +208,7 @@ LEADERS = table(
     ),
     Mutant(
         "the high watermark is not gated",
-        "replica/serving/leader.py",
+        "replica/hosting/leader.py",
         "        if len(isr.isr) < self.min_isr:\n            return False\n        new = ",
         "        new = ",
         Breaks.DURABILITY,
@@ -240,7 +240,7 @@ LEADERS = table(
     ),
     Mutant(
         "the maximal ISR opens the gate",
-        "replica/serving/leader.py",
+        "replica/hosting/leader.py",
         "        if len(isr.isr) < self.min_isr:\n            return False\n        new = ",
         "        if len(isr.maximal) < self.min_isr:\n            return False\n        new = ",
         Breaks.DURABILITY,
@@ -252,7 +252,7 @@ LEADERS = table(
     ),
     Mutant(
         "a joining replica need not be close under min ISR",
-        "replica/serving/leader.py",
+        "replica/hosting/leader.py",
         "        if self.is_under_min_isr() and not self.is_caught_up(state, now):",
         "        if self.is_under_min_isr() and not self.is_caught_up(state, now) and False:",
         Breaks.DURABILITY,
@@ -267,7 +267,7 @@ LEADERS = table(
     ),
     Mutant(
         "the high watermark may fall",
-        "replica/serving/leader.py",
+        "replica/hosting/leader.py",
         "                if new <= old:\n                    return False\n",
         "",
         Breaks.AGREEMENT,
@@ -276,7 +276,7 @@ LEADERS = table(
     ),
     Mutant(
         "the minimum is that of the committed ISR",
-        "replica/serving/leader.py",
+        "replica/hosting/leader.py",
         "        maximal = isr.maximal\n        for node, state",
         "        maximal = isr.isr\n        for node, state",
         Breaks.DURABILITY,
@@ -285,7 +285,7 @@ LEADERS = table(
     ),
     Mutant(
         "a replica joins an ISR as soon as it is caught up with the high watermark of before",
-        "replica/serving/leader.py",
+        "replica/hosting/leader.py",
         "        if state.log_end_offset < self.epoch_start_offset:",
         ("        if state.log_end_offset < self.epoch_start_offset and state.log_end_offset < self.high_watermark:"),
         Breaks.DURABILITY,
@@ -294,7 +294,7 @@ LEADERS = table(
     ),
     Mutant(
         "who lags is proposed to leave at the next check only",
-        "replica/serving/leader.py",
+        "replica/hosting/leader.py",
         "or now - state.last_caught_up <= self.lag_time_max_ms",
         "or now - state.last_caught_up <= 2 * self.lag_time_max_ms",
         Breaks.ANSWERS,
@@ -314,7 +314,7 @@ LEADERS = table(
     ),
     Mutant(
         "who trails by one fetch counts as caught up now",
-        "replica/serving/leader.py",
+        "replica/hosting/leader.py",
         "            caught_up = old.fetched_at\n",
         "            caught_up = now\n",
         Breaks.ANSWERS,
@@ -323,7 +323,7 @@ LEADERS = table(
     ),
     Mutant(
         "a slow follower never leaves",
-        "replica/serving/leader.py",
+        "replica/hosting/leader.py",
         "        elif offset >= old.leader_end_at_fetch and old.fetched_at > caught_up:\n",
         "        elif old.fetched_at > caught_up:\n",
         Breaks.AGREEMENT,
@@ -332,7 +332,7 @@ LEADERS = table(
     ),
     Mutant(
         "a new leader names its end before it knows it",
-        "replica/serving/leader.py",
+        "replica/hosting/leader.py",
         "        return self.high_watermark < self.epoch_start_offset",
         "        return False",
         Breaks.AGREEMENT,
@@ -349,7 +349,7 @@ LEADERS = table(
     ),
     Mutant(
         "a leader that proposes has agreed already",
-        "replica/serving/leader.py",
+        "replica/hosting/leader.py",
         "        self.isr = PendingShrink(self.isr.isr, self.proposal(kept))\n        return self.isr",
         (
             "        self.isr = PendingShrink(self.isr.isr, self.proposal(kept))\n"
@@ -365,7 +365,7 @@ LEADERS = table(
     ),
     Mutant(
         "a follower is proposed by a timer",
-        "replica/serving/leader.py",
+        "replica/hosting/leader.py",
         '        if not self.is_eligible(node, state.broker_epoch):\n            return "the broker',
         '        if not self.is_eligible(node, UNKNOWN_BROKER_EPOCH):\n            return "the broker',
         Breaks.DURABILITY,

@@ -5,7 +5,7 @@ from tests.mutants.mutant import Breaks, Mutant, table
 REPLICA = table(
     Mutant(
         "a follower cuts its log at a start that no log can have",
-        "replica/following/follower.py",
+        "replica/hosting/follower.py",
         "0 <= answer.log_start_offset <= OFFSET_MAX:",
         "0 <= answer.log_start_offset:",
         Breaks.DURABILITY,
@@ -40,7 +40,7 @@ REPLICA = table(
     ),
     Mutant(
         "a cut of one committed record is not noted",
-        "replica/following/follower.py",
+        "replica/hosting/follower.py",
         ("if cut.target < high_watermark:\n            events.append(self.loss(cut.target, high_watermark, EXACTLY"),
         (
             "if cut.target < high_watermark - 1:\n"
@@ -74,7 +74,7 @@ REPLICA = table(
     ),
     Mutant(
         "a log of which all is deleted refuses the batch that holds its start",
-        "replica/following/follower.py",
+        "replica/hosting/follower.py",
         "        if log.log_start_offset != log.log_end_offset:\n            return\n",
         "        if log.log_start_offset != log.log_end_offset or log.size_bytes:\n            return\n",
         Breaks.AGREEMENT,
@@ -82,7 +82,7 @@ REPLICA = table(
     ),
     Mutant(
         "a log that begins anew keeps its high watermark",
-        "replica/following/follower.py",
+        "replica/hosting/follower.py",
         "            log.truncate_fully_and_start_at(first.base_offset)\n            self.clamp()\n",
         "            log.truncate_fully_and_start_at(first.base_offset)\n",
         Breaks.AGREEMENT,
@@ -90,7 +90,7 @@ REPLICA = table(
     ),
     Mutant(
         "the ledger is written after the cut",
-        "replica/following/follower.py",
+        "replica/hosting/follower.py",
         (
             "        events = self.losses_by(cut, now)\n"
             "        if events:\n"
@@ -175,7 +175,7 @@ REPLICA = table(
     ),
     Mutant(
         "a follower takes its leader's high watermark before it cuts",
-        "replica/following/follower.py",
+        "replica/hosting/follower.py",
         (
             "        cut = self.cut_by(answer)\n"
             "        if cut is not None:\n"
@@ -202,7 +202,7 @@ REPLICA = table(
     ),
     Mutant(
         "a follower takes its leader's high watermark beyond its own end",
-        "replica/following/follower.py",
+        "replica/hosting/follower.py",
         "        high_watermark = min(answer.high_watermark, end)\n",
         "        high_watermark = answer.high_watermark\n",
         Breaks.DURABILITY,
@@ -237,7 +237,7 @@ REPLICA = table(
     ),
     Mutant(
         "a follower that lacks the named epoch cuts at the leader's end",
-        "replica/following/follower.py",
+        "replica/hosting/follower.py",
         "        return min(own_end, self.log.log_end_offset)\n",
         "        return min(end, self.log.log_end_offset)\n",
         Breaks.DURABILITY,
@@ -249,7 +249,7 @@ REPLICA = table(
     ),
     Mutant(
         "a follower asks without its last epoch",
-        "replica/following/follower.py",
+        "replica/hosting/follower.py",
         "        return Position(self.epoch, log.log_end_offset, log.latest_epoch, log.log_start_offset)",
         "        return Position(self.epoch, log.log_end_offset, -1, log.log_start_offset)",
         Breaks.DURABILITY,
@@ -264,7 +264,7 @@ REPLICA = table(
     ),
     Mutant(
         "a follower cuts nothing at a divergence",
-        "replica/following/follower.py",
+        "replica/hosting/follower.py",
         ('            return Cut(max(target, self.log.log_start_offset), False, "the leader\'s log differs")'),
         '            return Cut(self.log.log_end_offset, False, "the leader\'s log differs")',
         Breaks.DURABILITY,
@@ -281,7 +281,7 @@ REPLICA = table(
     ),
     Mutant(
         "who asks in an older leader epoch is served",
-        "replica/hosted.py",
+        "replica/hosting/hosted.py",
         "    if current_leader_epoch < role.epoch:\n        return ErrorCode.FENCED_LEADER_EPOCH\n",
         "    if current_leader_epoch < role.epoch:\n        return None\n",
         Breaks.AGREEMENT,
@@ -293,7 +293,7 @@ REPLICA = table(
     ),
     Mutant(
         "who asks in a newer leader epoch is served",
-        "replica/hosted.py",
+        "replica/hosting/hosted.py",
         "    return ErrorCode.UNKNOWN_LEADER_EPOCH\n",
         "    return None\n",
         Breaks.AGREEMENT,
@@ -484,7 +484,7 @@ REPLICA = table(
     Mutant(
         "a leader hands out what it has not committed",
         "replica/serving/reading.py",
-        "            upto = log.log_end_offset if is_follower else parked.end_in(role)\n",
+        "            upto = log.log_end_offset if is_follower else stable_end if committed else high_watermark\n",
         "            upto = log.log_end_offset\n",
         Breaks.DURABILITY,
         ("unit/replica/serving/test_requests.py::test_a_consumer_sees_only_what_is_committed",),
@@ -502,7 +502,7 @@ REPLICA = table(
     ),
     Mutant(
         "a wait is over one record too early",
-        "replica/hosted.py",
+        "replica/hosting/hosted.py",
         "waiting[0].required <= leader.high_watermark:",
         "waiting[0].required <= leader.high_watermark + 1:",
         Breaks.DURABILITY,
@@ -555,7 +555,7 @@ REPLICA = table(
     ),
     Mutant(
         "a truncated log's high watermark is kept",
-        "replica/following/follower.py",
+        "replica/hosting/follower.py",
         ("        self.high_watermark = max(log.log_start_offset, min(self.high_watermark, log.log_end_offset))"),
         "        self.high_watermark = max(log.log_start_offset, self.high_watermark)",
         Breaks.AGREEMENT,
@@ -563,7 +563,7 @@ REPLICA = table(
     ),
     Mutant(
         "a follower deletes beyond its high watermark",
-        "replica/following/follower.py",
+        "replica/hosting/follower.py",
         "            log.advance_log_start(min(answer.log_start_offset, self.high_watermark))",
         "            log.advance_log_start(min(answer.log_start_offset, log.log_end_offset))",
         Breaks.AGREEMENT,
@@ -601,7 +601,7 @@ REPLICA = table(
     ),
     Mutant(
         "a replica out of range begins at offset 0",
-        "replica/following/follower.py",
+        "replica/hosting/follower.py",
         ('            return Cut(answer.log_start_offset, True, "the leader\'s log has none of its offsets")'),
         '            return Cut(0, True, "the leader\'s log has none of its offsets")',
         Breaks.AGREEMENT,

@@ -66,7 +66,7 @@ RETURNED = table(
     ),
     Mutant(
         "what may lie in an offline directory is not named",
-        "replica/storage/offline.py",
+        "replica/offline.py",
         "if where in (offline, LOST_DIRECTORY))",
         "if where == offline)",
         Breaks.DURABILITY,
@@ -134,7 +134,7 @@ RETURNED = table(
     ),
     Mutant(
         "a full directory comes back beside one that has failed",
-        "replica/storage/directories.py",
+        "replica/hosting/directories.py",
         "return tuple(self.full) if self.full.keys() == self.offline.keys() else ()",
         "return tuple(self.full)",
         Breaks.DURABILITY,
@@ -142,7 +142,7 @@ RETURNED = table(
     ),
     Mutant(
         "a directory comes back in which a flush failed",
-        "replica/storage/directories.py",
+        "replica/hosting/directories.py",
         "if log_dir.path in self.full and not isinstance(error, DiskFull):  # a flush that was under way",
         "if False:",
         Breaks.DURABILITY,
@@ -150,7 +150,7 @@ RETURNED = table(
     ),
     Mutant(
         "a directory that failed is waited for like a full one",
-        "replica/storage/directories.py",
+        "replica/hosting/directories.py",
         "        if isinstance(error, DiskFull):\n            self.full",
         "        if True:\n            self.full",
         Breaks.DURABILITY,

@@ -13,7 +13,7 @@ STOPS = table(
     ),
     Mutant(
         "a log that cannot be closed ends the node",
-        "replica/host.py",
+        "replica/hosting/host.py",
         """                    hosted.log.close()
             except DiskError as error:
                 self.fail(hosted.directory, error)
@@ -130,7 +130,7 @@ STOPS = table(
     ),
     Mutant(
         "a replica that lost records takes part before metadata says so",
-        "replica/losses/withdrawing.py",
+        "replica/withdrawing.py",
         "        if host.withdrawals.holds(at, partition):\n            return None\n",
         "",
         Breaks.DURABILITY,
@@ -141,7 +141,7 @@ STOPS = table(
     ),
     Mutant(
         "a replica in neither ISR nor ELR cuts its log while it may be proposed",
-        "replica/losses/withdrawals.py",
+        "replica/hosting/withdrawals.py",
         "        may_be_member = lost.was_taking_part or self.me in partition.isr + partition.elr\n",
         "        may_be_member = self.me in partition.isr + partition.elr\n",
         Breaks.DURABILITY,

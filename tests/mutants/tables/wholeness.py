@@ -72,7 +72,7 @@ WHOLENESS = table(
     ),
     Mutant(
         "a process believes files of one that was not the last",
-        "replica/losses/wholeness.py",
+        "replica/hosting/wholeness.py",
         "        if not follows_on:\n            self.logs.clear()\n",
         "",
         ANSWERS,
@@ -83,7 +83,7 @@ WHOLENESS = table(
     ),
     Mutant(
         "a start writes down what it takes over as its own",
-        "replica/losses/wholeness.py",
+        "replica/hosting/wholeness.py",
         "            self.process, self.before = vouched.process, vouched.logs\n",
         "            self.process, self.before = ZERO_UUID, vouched.logs\n",
         ANSWERS,
@@ -91,7 +91,7 @@ WHOLENESS = table(
     ),
     Mutant(
         "a replica that is withdrawn stays whole",
-        "replica/losses/withdrawing.py",
+        "replica/withdrawing.py",
         "        host.whole.discard(at)\n",
         "",
         ANSWERS,
@@ -99,7 +99,7 @@ WHOLENESS = table(
     ),
     Mutant(
         "that a replica is in doubt is written down later",
-        "replica/losses/wholeness.py",
+        "replica/hosting/wholeness.py",
         "        if self.logs.pop(at, None) is not None:\n            self.save()\n",
         "        self.forget(at)\n",
         ANSWERS,
@@ -107,7 +107,7 @@ WHOLENESS = table(
     ),
     Mutant(
         "a directory that fails changes nothing",
-        "replica/host.py",
+        "replica/hosting/host.py",
         "        self.whole.end()\n",
         "",
         ANSWERS,
@@ -115,7 +115,7 @@ WHOLENESS = table(
     ),
     Mutant(
         "a broker that cannot go on without a directory ends before it removes the files",
-        "replica/host.py",
+        "replica/hosting/host.py",
         "        self.whole.end()\n        if not self.directories.fail(log_dir, error):\n            return\n",
         "        if not self.directories.fail(log_dir, error):\n            return\n        self.whole.end()\n",
         ANSWERS,
@@ -131,7 +131,7 @@ WHOLENESS = table(
     ),
     Mutant(
         "a follower out of sync becomes whole",
-        "replica/losses/wholeness.py",
+        "replica/hosting/wholeness.py",
         "if partition.leader != NOBODY and me in partition.isr:",
         "if partition.leader != NOBODY:",
         ANSWERS,
@@ -139,7 +139,7 @@ WHOLENESS = table(
     ),
     Mutant(
         "the last one in the ISR becomes whole before it leads",
-        "replica/losses/wholeness.py",
+        "replica/hosting/wholeness.py",
         "if partition.leader != NOBODY and me in partition.isr:",
         "if me in partition.isr:",
         ANSWERS,

@@ -15,7 +15,7 @@ from strandline.metadata import records as r
 from strandline.metadata.acknowledgements import id_of, key_of, resource_of, value_of
 from strandline.metadata.losses import AT_MOST, EXACTLY, NO_END
 from strandline.metadata.records import LossEvent
-from strandline.replica.losses.ledger import Lost
+from strandline.replica.hosting.ledger import Lost
 from strandline.wire.codec import decode_all, encode_bytes
 from strandline.wire.messages.own.describe_losses import DescribeLossesRequest, Loss
 

@@ -429,7 +429,7 @@ def test_a_brokers_state_has_kafkas_number() -> None:
 def test_the_nodes_of_a_cluster_tell_one_story() -> None:
     """Quorum and controller, on nodes that run as they do in a process."""
     play = Play()
-    now = [told(families(node, list(partition_readings(node.broker.replicas)))) for node in live(play)]
+    now = [told(families(node, list(partition_readings(node.broker.replicas)), START)) for node in live(play)]
     leaders = {values["kafka_server_raftmetrics_current_leader"] for values in now}
     assert len(leaders) == 1
     assert sorted(values["ActiveControllerCount"] for values in now) == [0, 0, 1]
@@ -445,17 +445,19 @@ def test_the_nodes_of_a_cluster_tell_one_story() -> None:
         assert values["strandline_broker_unfenced"] == 1
     victim = next(machine for machine in play.machines if machine.node.me not in leaders)
     victim.kill()
-    play.until("it is fenced", lambda: told(families(live(play)[0], []))["FencedBrokerCount"] == 1)
-    assert sum(told(families(node, []))["NewActiveControllersCount"] for node in live(play)) >= 2
+    play.until("it is fenced", lambda: told(families(live(play)[0], [], START))["FencedBrokerCount"] == 1)
+    assert sum(told(families(node, [], START))["NewActiveControllersCount"] for node in live(play)) >= 2
     states = {
         labels[0]: value
-        for family in families(live(play)[0], [])
+        for family in families(live(play)[0], [], START)
         if family.metric.name.endswith("BrokerRegistrationState")
         for labels, value in family.samples
     }
     assert states[str(victim.node_id)] == 10
     assert sorted(states.values()) == [10, 30, 30]
-    play.until("its partitions are led", lambda: told(families(live(play)[0], []))["OfflinePartitionsCount"] == 0)
+    play.until(
+        "its partitions are led", lambda: told(families(live(play)[0], [], START))["OfflinePartitionsCount"] == 0
+    )
 
 
 def live(play: Play) -> list[Any]:

@@ -19,7 +19,7 @@ from strandline.broker.lifecycle import (
     Registering,
 )
 from strandline.metadata.losses import Cause
-from strandline.replica.losses.withdrawals import Withdrawn
+from strandline.replica.hosting.withdrawals import Withdrawn
 from strandline.wire.messages.brokers.broker_heartbeat import BrokerHeartbeatRequest, BrokerHeartbeatResponse
 from strandline.wire.messages.brokers.broker_registration import BrokerRegistrationRequest, BrokerRegistrationResponse
 

@@ -1,12 +1,13 @@
 """A coordinator on a log whose writes are committed, or fail, when a test says so."""
 
 import random
+import struct
 from collections.abc import Iterable
 from typing import Any
 
 from strandline.base.effects import Caller, Effect, Received, Reply, ReplyTo
 from strandline.base.errors import ErrorCode
-from strandline.base.ids import OFFSETS_TOPIC, LeaderEpoch, Uuid
+from strandline.base.ids import OFFSETS_TOPIC, LeaderEpoch, TopicPartition, Uuid
 from strandline.base.time import Instant
 from strandline.coordination.internal_log import Done, Replayed
 from strandline.group.classic import Group, GroupConfig
@@ -14,7 +15,9 @@ from strandline.group.coordinator import Groups
 from strandline.group.shard import Shard
 from strandline.metadata.image import Image
 from strandline.metadata.records import PartitionRecord, RemoveTopicRecord, TopicRecord
+from strandline.wire.batch import read_header
 from strandline.wire.codec import decode_all, encode_bytes
+from strandline.wire.control import EndTxnMarker, build_end_txn, decode_control
 from strandline.wire.messages.groups.heartbeat import HeartbeatRequest
 from strandline.wire.messages.groups.join_group import JoinGroupRequest, JoinGroupRequestProtocol, JoinGroupResponse
 from strandline.wire.messages.groups.leave_group import LeaveGroupRequest, LeaveGroupResponse, MemberIdentity
@@ -24,10 +27,21 @@ from strandline.wire.messages.groups.offset_commit import (
     OffsetCommitRequestTopic,
 )
 from strandline.wire.messages.groups.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
-from strandline.wire.record import all_records
+from strandline.wire.messages.transactions.txn_offset_commit import (
+    TxnOffsetCommitRequest,
+    TxnOffsetCommitRequestPartition,
+    TxnOffsetCommitRequestTopic,
+)
+from strandline.wire.record import records
 
 START = 1_000_000
-LATEST = {"JoinGroupRequest": 9, "SyncGroupRequest": 5, "HeartbeatRequest": 4, "LeaveGroupRequest": 5}
+LATEST = {
+    "JoinGroupRequest": 9,
+    "SyncGroupRequest": 5,
+    "HeartbeatRequest": 4,
+    "LeaveGroupRequest": 5,
+    "TxnOffsetCommitRequest": 5,
+}
 
 
 class HeldLog:
@@ -35,7 +49,9 @@ class HeldLog:
 
     def __init__(self) -> None:
         self.batches: list[bytes] = []
+        self.end = 0
         self.under_way: list[tuple[bytes, Done]] = []
+        self.asked: list[tuple[str, bool]] = []  # by appends in transactions: its id; is the partition added?
         self.epoch: LeaderEpoch | None = LeaderEpoch(0)
         self.is_damaged = False
 
@@ -50,8 +66,19 @@ class HeldLog:
         transaction: str = "",
         adds: bool = False,
     ) -> list[Effect]:
+        header = read_header(batch)
+        assert header.is_transactional == bool(transaction)
+        if transaction:
+            self.asked.append((transaction, adds))
         self.under_way.append((bytes(batch), done))
         return []
+
+    def written(self, batch: bytes) -> int:
+        """Where it lies."""
+        base = self.end
+        self.batches.append(struct.pack(">q", base) + batch[8:])
+        self.end = read_header(self.batches[-1]).next_offset
+        return base
 
     def is_whole(self, topic: str, partition: int, now: Instant) -> bool:
         return not self.is_damaged
@@ -60,7 +87,16 @@ class HeldLog:
         return True
 
     def replay(self, topic: str, partition: int) -> Iterable[Replayed]:
-        return [Replayed(record) for batch in self.batches for record in all_records(batch)]
+        for batch in self.batches:
+            header = read_header(batch)
+            producer = (header.producer_id, header.producer_epoch) if header.is_transactional else (-1, -1)
+            for record in records(header, batch):
+                if header.is_control:
+                    marker = decode_control(record)
+                    assert isinstance(marker, EndTxnMarker)
+                    yield Replayed(None, marker, *producer)
+                else:
+                    yield Replayed(record, None, *producer)
 
     def leads(self, topic: str, partition: int) -> LeaderEpoch | None:
         return self.epoch
@@ -133,10 +169,19 @@ class Coordination:
         count = 0
         while self.log.under_way:
             batch, done = self.log.under_way.pop(0)
-            self.log.batches.append(batch)
-            self.take(done(ErrorCode.NONE, 0, Instant(self.now)))
+            self.take(done(ErrorCode.NONE, self.log.written(batch), Instant(self.now)))
             count += 1
         return count
+
+    def end_transaction(self, producer_id: int = 7, *, commits: bool = True) -> None:
+        """Let writes be committed, and then the marker."""
+        self.commit()
+        self.log.written(
+            build_end_txn(EndTxnMarker(commits, 0), timestamp=self.now, producer_id=producer_id, producer_epoch=0)
+        )
+        self.take(
+            self.groups.transaction_ended(TopicPartition(OFFSETS_TOPIC, 0), producer_id, commits, Instant(self.now))
+        )
 
     def fail(self, error: ErrorCode) -> None:
         _, done = self.log.under_way.pop(0)
@@ -252,4 +297,32 @@ def commit_request(
         generation_id_or_member_epoch=generation,
         member_id=member_id,
         topics=(OffsetCommitRequestTopic(name=topic, partitions=(part,)),),
+    )
+
+
+def pending_request(
+    offset: int,
+    member_id: str = "",
+    generation: int = -1,
+    *,
+    producer_id: int = 7,
+    epoch: int = 0,
+    instance_id: str | None = None,
+    metadata: str = "",
+    topic: str = "t",
+    partition: int = 0,
+    transactional_id: str = "tx",
+) -> TxnOffsetCommitRequest:
+    part = TxnOffsetCommitRequestPartition(
+        partition_index=partition, committed_offset=offset, committed_metadata=metadata
+    )
+    return TxnOffsetCommitRequest(
+        transactional_id=transactional_id,
+        group_id="g",
+        producer_id=producer_id,
+        producer_epoch=epoch,
+        generation_id=generation,
+        member_id=member_id,
+        group_instance_id=instance_id,
+        topics=(TxnOffsetCommitRequestTopic(name=topic, partitions=(part,)),),
     )

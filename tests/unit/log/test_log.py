@@ -209,8 +209,10 @@ def test_few_files_stay_open_and_a_clean_start_reads_little() -> None:
     for _ in range(400):
         append(log, produced(1, size=900))
     assert len(log.segments) > 15
+    assert len(disk.opened) <= 2
     for offset in range(0, 400, 7):
         log.read(offset, 100, upto=400, min_one=True)
+        assert next(log.headers(offset)).base_offset == offset
     log.offset_for_timestamp(NOW + 5)
     assert len(disk.opened) <= 2
     log.settle()

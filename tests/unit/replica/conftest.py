@@ -33,10 +33,10 @@ from strandline.metadata import records as r
 from strandline.metadata.configs.config_key import ConfigValue
 from strandline.metadata.image import TOPIC_RESOURCE, Image
 from strandline.replica.config import LogDir, ReplicaConfig
-from strandline.replica.following.follower import Follower
+from strandline.replica.hosting.directories import Directories
+from strandline.replica.hosting.follower import Follower
+from strandline.replica.hosting.leader import Leader
 from strandline.replica.replicas import Replicas
-from strandline.replica.serving.leader import Leader
-from strandline.replica.storage.directories import Directories
 from strandline.wire.batch import build
 from strandline.wire.codec import decode_all, encode_bytes
 from strandline.wire.messages.brokers.alter_partition import (

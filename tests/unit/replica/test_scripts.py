@@ -15,9 +15,9 @@ from strandline.base.time import Instant
 from strandline.log.config import LogConfig
 from strandline.log.log import Log
 from strandline.metadata.image import Broker, Partition
-from strandline.replica.following.follower import Follower, Served
-from strandline.replica.serving.isr import Committed, PendingExpand
-from strandline.replica.serving.leader import Cluster, Leader
+from strandline.replica.hosting.follower import Follower, Served
+from strandline.replica.hosting.isr import Committed, PendingExpand
+from strandline.replica.hosting.leader import Cluster, Leader
 from strandline.wire.batch import build
 
 SCRIPTS = Path(__file__).parents[2] / "scripts" / "replica"

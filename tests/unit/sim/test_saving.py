@@ -9,8 +9,8 @@ from tests.conformance.saving import Driver, Make, SavingConformance
 
 from strandline.base.effects import Event, Save
 from strandline.base.ids import NodeId
-from strandline.sim.runs.options import Options
-from strandline.sim.world.world import World
+from strandline.sim.simulation import World
+from strandline.sim.world.options import Options
 
 
 class Simulated:

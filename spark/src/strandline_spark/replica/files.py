@@ -10,7 +10,7 @@ from strandline.log.checkpoints import Unreadable, parse_epochs, parse_offsets
 from strandline.log.evidence.clean_shutdown import FILE as CLEAN_SHUTDOWN
 from strandline.log.indexes.sparse import TIME_ENTRY
 from strandline.log.producers.producer_snapshot import SUFFIX as SNAPSHOT
-from strandline.replica.storage.rows import CLEANED, HIGH_WATERMARKS, LOG_STARTS, RECOVERY_POINTS
+from strandline.replica.hosting.rows import CLEANED, HIGH_WATERMARKS, LOG_STARTS, RECOVERY_POINTS
 from strandline.server.storage.disk import RealDisk
 from strandline_spark.replica.errors import LogChanged
 from strandline_spark.replica.located import Replica, SegmentFile

@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from strandline.base.value import Value
-from strandline.client.cluster import Cluster
 from strandline.client.config import ClientConfig
 from strandline_spark.errors import BadOption
 from strandline_spark.topic.options import fold, refuse_unknown
@@ -17,7 +16,6 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
 AT_LEAST_ONCE, EXACTLY_ONCE = "at-least-once", "exactly-once"
-ADD_PARTITIONS_TO_TXN, END_TXN = 24, 26  # keys of the APIs without which there are no transactions
 
 
 class SinkOptions(Value, frozen=True):
@@ -26,7 +24,7 @@ class SinkOptions(Value, frozen=True):
 
     @staticmethod
     def of(options: Mapping[str, str], schema: "StructType", *, overwrite: bool = False) -> "SinkOptions":
-        """Raises `BadOption`; for exactly once, which needs transactions, after a look at the cluster."""
+        """Raises `BadOption`."""
         given = fold(options)
         if overwrite:
             raise BadOption(
@@ -43,21 +41,11 @@ class SinkOptions(Value, frozen=True):
         if guarantee not in (AT_LEAST_ONCE, EXACTLY_ONCE):
             raise BadOption(f"option deliveryGuarantee: '{guarantee}' is neither {AT_LEAST_ONCE} nor {EXACTLY_ONCE}")
         if guarantee == EXACTLY_ONCE:
-            raise why_not_exactly_once(config)
+            raise BadOption(
+                f"deliveryGuarantee={EXACTLY_ONCE}: this sink does not write in transactions yet",
+                f"write with {AT_LEAST_ONCE} (the default), or exactly once by `strandline pipeline emit`",
+            )
         return SinkOptions(config, topic)
-
-
-def why_not_exactly_once(config: ClientConfig) -> BadOption:
-    with Cluster(config) as cluster:
-        cluster.brokers()
-        lacks = not (cluster.has_api(ADD_PARTITIONS_TO_TXN) and cluster.has_api(END_TXN))
-    reason = "this cluster has no transactions (it offers no AddPartitionsToTxn and EndTxn)"
-    if not lacks:
-        reason = "this sink does not write in transactions yet"
-    return BadOption(
-        f"deliveryGuarantee={EXACTLY_ONCE}: {reason}",
-        f"write with {AT_LEAST_ONCE} (the default), or exactly once without transactions by `strandline pipeline emit`",
-    )
 
 
 def check_columns(schema: "StructType", topic: str | None) -> None:

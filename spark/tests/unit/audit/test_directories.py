@@ -19,7 +19,7 @@ from strandline.log.evidence.clean_shutdown import Place, write_clean_shutdown
 from strandline.log.evidence.inventory import Left, finders_in, segments_in
 from strandline.log.producers.producer_snapshot import encode
 from strandline.log.producers.producers import Producers, Remembered
-from strandline.replica.storage.rows import CLEANED, HIGH_WATERMARKS, LOG_STARTS, RECOVERY_POINTS
+from strandline.replica.hosting.rows import CLEANED, HIGH_WATERMARKS, LOG_STARTS, RECOVERY_POINTS
 from strandline_spark.jobs.audit.replicas import Known
 from strandline_spark.jobs.audit.small_files import damaged_files
 from strandline_spark.jobs.audit.subjects.beside import unusable_files

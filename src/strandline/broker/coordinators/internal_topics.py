@@ -9,8 +9,8 @@ from strandline.base.time import Instant
 from strandline.coordination.internal_log import Done, Replayed
 from strandline.log.reading import Read
 from strandline.log.refusals import Refused
+from strandline.replica.hosting.leader import Leader
 from strandline.replica.replicas import Replicas
-from strandline.replica.serving.leader import Leader
 from strandline.wire.batch import BatchHeader, batches, why_invalid
 from strandline.wire.compress import Corrupt
 from strandline.wire.control import EndTxnMarker, decode_control

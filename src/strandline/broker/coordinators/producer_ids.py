@@ -78,6 +78,7 @@ class ProducerIds:
         return [ToController(request, 0, REQUEST_TIMEOUT_MS, BlockAsked())]
 
     def step(self, event: Answered | Failed, now: Instant) -> list[Effect]:
+        assert self.asking and not self.block, "more were asked for, since there were none"
         self.asking = False
         match event:
             case Answered(message=AllocateProducerIdsResponse(error_code=ErrorCode.NONE) as answer) if is_block(answer):
@@ -101,6 +102,11 @@ class ProducerIds:
             return []
         self.next_try = NEVER
         return self.ask(now)
+
+    def check(self) -> None:
+        assert not self.block or not self.waiting, "who waits has what there is"
+        assert 0 <= self.block.start <= self.block.stop <= ID_END
+        assert len(self.waiting) <= WAITING_MAX
 
 
 def is_block(answer: AllocateProducerIdsResponse) -> bool:

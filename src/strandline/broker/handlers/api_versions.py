@@ -17,6 +17,9 @@ FROM_ZERO = 4  # the version of the first clients that take a range which begins
 def answer(node: NodePort, received: Received, now: Instant) -> list[Effect]:
     del now
     features = sorted(node.image.features.items())
+    assert all(node.image.features.get(name, 0) <= high for name, (_, high) in SUPPORTED_FEATURES.items()), (
+        "levels are in range"
+    )
     response = ApiVersionsResponse(
         api_keys=advertised_versions(on_controller=node.is_controller_listener(received.caller.listener)),
         supported_features=tuple(

@@ -37,6 +37,7 @@ def answer(node: NodePort, received: Received, now: Instant) -> list[Effect]:
 
 
 def refuse(received: Received, error: ErrorCode) -> list[Effect]:
+    assert error is not ErrorCode.NONE
     return [Reply(received.to, DescribeClusterResponse(error_code=error, error_message=message_of(error)))]
 
 

@@ -103,6 +103,7 @@ def of_topic(node: NodePort, topic: str, key: ConfigKey) -> Described:
     else:
         found.append(Setting(key.name, show_value(key.default), DEFAULT))
     value, source = node.image.config_in_force(topic, key.name, node.config.explicit, str(node.me))
+    assert not found or found[0].source == source, "the source in force comes first"
     return Described(key, show_value(value), source, tuple(found))
 
 

@@ -15,8 +15,8 @@ from strandline.base.time import Instant
 from strandline.broker.handlers.port import NodePort, broker_of
 from strandline.log.log import Log
 from strandline.replica.config import LogDir
-from strandline.replica.hosted import Hosted
-from strandline.replica.serving.leader import Leader, ReplicaState
+from strandline.replica.hosting.hosted import Hosted
+from strandline.replica.hosting.leader import Leader, ReplicaState
 from strandline.replica.storage.cordoned import cordoned
 from strandline.replica.storage.moving.future import Future
 from strandline.wire.messages.cluster.describe_log_dirs import (
@@ -52,6 +52,8 @@ def answer(node: NodePort, received: Received, now: Instant) -> list[Effect]:
             lying.setdefault(future.directory.path, []).append((hosted.name.topic, future_row(hosted, future)))
     directories = broker.directories
     closed = cordoned(host)
+    known = {*(log_dir.path for log_dir in directories.live), *directories.offline}
+    assert lying.keys() <= known, "each log lies in a directory that is described"
     results = [describe(node, log_dir, lying.get(log_dir.path, []), log_dir in closed) for log_dir in directories.live]
     results += [offline(log_dir) for log_dir in directories.offline.values()]
     results.sort(key=lambda row: row.log_dir)

@@ -16,7 +16,7 @@ from strandline.broker.handlers.port import NodePort, broker_of
 from strandline.metadata.acknowledgements import acknowledged
 from strandline.metadata.image import Image
 from strandline.metadata.records import LossEvent
-from strandline.replica.losses.ledger import Ledger
+from strandline.replica.hosting.ledger import Ledger
 from strandline.wire.messages.own.describe_losses import DescribeLossesRequest, DescribeLossesResponse, Loss
 
 LIMIT_MAX = 20_000
@@ -67,6 +67,7 @@ def of_elections(image: Image) -> Iterator[Loss]:
 
 
 def loss_of(topic: str, at: TopicIdPartition, event: LossEvent, where: str, node: NodeId) -> Loss:
+    assert (node == NOBODY) == (where != REPLICA), "each broker has the same of the metadata log"
     return Loss(
         topic=topic,
         topic_id=at.topic_id,

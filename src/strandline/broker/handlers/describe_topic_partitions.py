@@ -80,6 +80,7 @@ def page(
 def describe(node: NodePort, topic: Topic, indexes: list[int]) -> DescribeTopicPartitionsResponseTopic:
     """Eligible replicas are empty arrays, never null: the Java client fails on null. A partition without a leader has
     no error, as in Kafka: it is described all the same."""
+    assert indexes == sorted(set(indexes))
     strategy = strategy_of(node.image, topic.name, node.config.explicit).value
     is_managed = node.config.boolean("unclean.recovery.manager.enabled")
     return DescribeTopicPartitionsResponseTopic(

@@ -57,6 +57,7 @@ def find(node: NodePort, received: Received, name: str | None, key: str) -> Coor
 
 
 def entry(key: str, node_id: NodeId, at: Endpoint, error: ErrorCode) -> Coordinator:
+    assert (error is ErrorCode.NONE) == (node_id != NOBODY), "a coordinator, or why there is none"
     return Coordinator(
         key=key,
         node_id=node_id,

@@ -18,7 +18,7 @@ from strandline.base.time import Instant
 from strandline.broker.handlers.port import NodePort, broker_of
 from strandline.metadata.image import LOST_DIRECTORY, UNASSIGNED_DIRECTORY, Partition, directory_of
 from strandline.metadata.registrations import MIGRATING_DIRECTORY
-from strandline.replica.host import Host
+from strandline.replica.hosting.host import Host
 from strandline.wire.messages.own.get_replica_log_info import (
     PARTITIONS_MAX,
     GetReplicaLogInfoRequest,
@@ -72,6 +72,7 @@ def row_of(host: Host, at: TopicIdPartition, uncleanly: bool) -> PartitionLogInf
     if hosted is None or hosted.role is None:
         return refused(at, ErrorCode.REPLICA_NOT_AVAILABLE, "the replica's log is not in use yet")
     log = hosted.log
+    assert log.log_start_offset <= hosted.high_watermark <= log.log_end_offset
     return PartitionLogInfo(
         partition=at.partition,
         last_written_leader_epoch=log.epochs.last_written(log.log_end_offset),
@@ -89,6 +90,7 @@ def with_damage(row: PartitionLogInfo, damaged: tuple[int, int] | None) -> Parti
     """What of it cannot be read."""
     if row.error_code or damaged is None:
         return row
+    assert damaged[0] < damaged[1]
     return structs.replace(row, damaged_start=damaged[0], damaged_end=damaged[1], is_whole=False)
 
 
@@ -102,4 +104,5 @@ def why_absent(host: Host, partition: Partition) -> ErrorCode:
 
 
 def refused(at: TopicIdPartition, error: ErrorCode, why: str | None = None) -> PartitionLogInfo:
+    assert error is not ErrorCode.NONE
     return PartitionLogInfo(partition=at.partition, error_code=error, error_message=why or message_of(error))

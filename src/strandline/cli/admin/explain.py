@@ -7,6 +7,7 @@ from strandline.cli.connect import HERE, Cluster, Json, OfCluster, fail
 from strandline.client.admin.behind import out_of_sync
 from strandline.client.admin.control import has_active_controller, waits_for
 from strandline.client.admin.loss_ledger import ask_ledger
+from strandline.client.admin.open_transactions import holders
 from strandline.client.admin.partitions import PartitionState, chosen
 from strandline.client.admin.replica_logs import LogReport, ReplicaLog, Unasked, ask_replicas, moved_since
 from strandline.client.brokers import brokers_of
@@ -26,6 +27,7 @@ from strandline.diagnosis.situation import (
     judge_withdrawn,
     status_of,
 )
+from strandline.diagnosis.transactions import held_json, judge_held
 
 
 def explain(place: str, /, *, cluster: OfCluster = HERE, json_output: Json = False) -> int:
@@ -53,7 +55,7 @@ def explain(place: str, /, *, cluster: OfCluster = HERE, json_output: Json = Fal
 
 def judge(facts: Facts) -> tuple[Finding, ...]:
     of_itself = judge_leaderless(facts) if facts.state.leader < 0 else judge_led(facts)
-    return (*judge_control(facts), *of_itself, *judge_withdrawn(facts), *judge_damage(facts))
+    return (*judge_control(facts), *of_itself, *judge_withdrawn(facts), *judge_damage(facts), *judge_held(facts))
 
 
 def max_status(statuses: list[int]) -> int:
@@ -81,6 +83,7 @@ def gathered(cluster: Cluster, states: list[PartitionState]) -> list[Facts]:
     answering = {node: at for node, at in brokers.items() if node not in hanging}
     ledger = written(ask_ledger(answering, dict.fromkeys(state.at.topic for state in states)))
     has_controller = has_active_controller(brokers)
+    held = holders(bootstrap, answering, states, reports)
     return [
         Facts(
             state=state,
@@ -91,6 +94,7 @@ def gathered(cluster: Cluster, states: list[PartitionState]) -> list[Facts]:
             waits_for=waits.get(state.at),
             ledger=ledger.get(state.at, NOTHING_WRITTEN),
             has_controller=has_controller,
+            held=held.get(state.at),
             options=cluster.options,
         )
         for state in states
@@ -155,4 +159,5 @@ def as_json(facts: Facts, findings: tuple[Finding, ...]) -> dict[str, Any]:
         "ledger_entries": facts.ledger.open + facts.ledger.acknowledged,
         "acknowledged_entries": facts.ledger.acknowledged,
         "withdrawn": [loss.replica for loss in facts.ledger.withdrawn],
+        "held_by": held_json(facts.held),
     }

@@ -16,6 +16,7 @@ from strandline.cli.connect import Json, fail
 from strandline.history.operation import Operation
 from strandline.history.recorded import write_lines
 from strandline.sim.diagram import write_page
+from strandline.sim.runs.alone import alone
 from strandline.sim.runs.calm import Material
 from strandline.sim.runs.campaign import outcomes
 from strandline.sim.runs.plan import Plan, draw_plan, read_plan, write_plan
@@ -33,6 +34,7 @@ def sim(
     seed: int | None = None,
     seeds: str = "",
     eligible: Literal["gentle", "ruthless"] | None = None,
+    workload: Literal["transactions"] | None = None,
     plan: Path | None = None,
     jobs: int = os.cpu_count() or 1,
     twice: Annotated[bool, Parameter(negative="")] = False,
@@ -54,6 +56,8 @@ def sim(
     eligible
         with --seeds: only seeds with Eligible Leader Replicas; gentle: with faults that lose nothing (at most
         min ISR - 1 lossy shutdowns at a time), ruthless: with more, where all losses must be in the loss ledger
+    workload
+        with --seed or --seeds: clients do only this, which ordinary seeds leave out
     plan
         run the plan that an earlier failure wrote
     jobs
@@ -79,11 +83,16 @@ def sim(
         wanted = [seed for seed in parse_seeds(seeds) if eligible is None or is_eligible(seed, eligible)]
         if not wanted:
             fail(f"none of the seeds {seeds} is {eligible}, with Eligible Leader Replicas: name more", status=2)
-        sys.exit(campaign(wanted, jobs, twice=twice, json_output=json_output))
+        sys.exit(campaign(wanted, jobs, workload or "", twice=twice, json_output=json_output))
     chosen = read(plan) if plan is not None else draw_plan(seed if seed is not None else 1)
-    replay = f"strandline sim --plan {plan}" if plan is not None else f"strandline sim --seed {chosen.seed}"
+    replay = f"strandline sim --plan {plan}" if plan is not None else command(chosen.seed, workload or "")
+    chosen = alone(chosen, workload) if workload else chosen
     most = shrink_runs if shrink else 0
     sys.exit(one(chosen, replay, out, shrink_runs=most, draws=trace, json_output=json_output, history=history))
+
+
+def command(seed: int, workload: str) -> str:
+    return f"strandline sim --seed {seed}" + (f" --workload {workload}" if workload else "")
 
 
 def read(path: Path) -> Plan:
@@ -195,11 +204,11 @@ def is_eligible(seed: int, how: str) -> bool:
     return options.elr and options.is_ruthless == (how == "ruthless")
 
 
-def campaign(seeds: Sequence[int], jobs: int, *, twice: bool, json_output: bool) -> int:
+def campaign(seeds: Sequence[int], jobs: int, workload: str = "", *, twice: bool, json_output: bool) -> int:
     failed: list[RunResult] = []
     seen: Counter[str] = Counter()
     virtual_ms = events = 0
-    running = outcomes(seeds, jobs, twice=twice)
+    running = outcomes(seeds, jobs, workload=workload, twice=twice)
     for outcome in followed(running, len(seeds), f"seeds {seeds[0]}..{seeds[-1]}", lambda: len(failed)):
         virtual_ms += outcome.virtual_ms
         events += outcome.events
@@ -212,7 +221,7 @@ def campaign(seeds: Sequence[int], jobs: int, *, twice: bool, json_output: bool)
     failed.sort(key=lambda outcome: outcome.seed)
     if not json_output:
         for outcome in failed[:LISTED_MAX]:
-            print(f"{verdict(outcome)}\n    strandline sim --seed {outcome.seed}")
+            print(f"{verdict(outcome)}\n    {command(outcome.seed, workload)}")
         if len(failed) > LISTED_MAX:
             print(f"and {len(failed) - LISTED_MAX} more")
         print("seen: " + ", ".join(f"{what} {count:,}" for what, count in sorted(seen.items())))

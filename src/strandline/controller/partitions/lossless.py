@@ -1,7 +1,7 @@
 """When does an unclean election lose nothing? Only the loss ledger asks: nobody is elected by it, or is not.
 
 A replica is whole if its log has everything that it had when it was in sync last, and since
-(`replica/losses/wholeness.py`). Whoever was in the ISR or eligible has all that was committed, and while LastKnownElr
+(`replica/hosting/wholeness.py`). Whoever was in the ISR or eligible has all that was committed, and while LastKnownElr
 has members, nothing more is. So one of these that is whole has it still. Of two logs the one with the higher (last
 written epoch, end offset) begins with what is committed in the other, and so has it too:
 

@@ -82,6 +82,7 @@ class Kept:
         self.remembered = remembered  # of idempotent producers: whose, and the last offset of each batch
         self.ends = ends
         self.decided = decided
+        self.fenced: dict[int, int] = {}  # epochs of producers that only a marker tells
         self.starts = starts  # of the epochs that are still to come
         self.last_of_key: dict[bytes, int] = {}
         self.end = 0
@@ -94,6 +95,8 @@ class Kept:
         return record.value is not None or not header.has_delete_horizon or self.now < header.base_timestamp
 
     def is_kept_empty(self, header: BatchHeader) -> bool:
+        if header.is_control and self.fenced.get(header.producer_id) == header.producer_epoch:
+            return True
         return (header.producer_id, header.last_offset) in self.remembered or header.next_offset in self.ends
 
     def begins_epoch(self, header: BatchHeader) -> bool:
@@ -117,9 +120,11 @@ class Kept:
         is_aborted = self.decided.is_aborted(header)
         kept = [] if is_aborted else [record for record in found if self.is_kept(record, header)]
         work = len(found) * RECORD_COST
-        if not kept:
-            return (empty(header) if begins_epoch or self.is_kept_empty(header) else None), work
+        if not kept and not begins_epoch and not self.is_kept_empty(header):
+            return None, work
         self.decided.keeps(header)
+        if not kept:
+            return empty(header), work
         is_new = not header.has_delete_horizon and any(r.value is None and r.offset < self.end for r in kept)
         if len(kept) == len(found) and not is_new:
             return batch, work
@@ -139,6 +144,7 @@ class Compaction:
         decided = Decided(log.aborted(log.log_start_offset, plan.end, now))
         starts = [entry.start_offset for entry in log.epochs.entries]
         self.kept = Kept(now, log.config.delete_retention_ms, remembered, [high_watermark], starts, decided)
+        self.kept.fenced = {p: known.epoch for p, known in log.producers.known.items() if not known.batches}
         self.kept.end = plan.first_dirty
         assert plan.first_dirty <= plan.end <= log.active.base_offset, "the active segment is never cleaned"
         assert high_watermark <= log.log_end_offset
@@ -186,6 +192,7 @@ class Compaction:
         except (Corrupt, ArithmeticError, LookupError, ValueError, struct.error) as why:
             # Whatever a producer made up: one log is left alone, and the broker lives on.
             raise Uncleanable(f"{self.log.directory}: {why}") from None
+        assert done > 0 or self.is_done or self.is_copied, "each step goes on"
         return done
 
     def unsynced(self) -> tuple[str, ...]:
@@ -283,7 +290,8 @@ class Compaction:
             self.source, self.position = self.source + 1, 0
         if self.source == len(group):
             for entry in [entry for one in group for entry in one.aborted.entries]:
-                self.copy.aborted.append(entry)
+                if entry.last_offset not in self.kept.decided.gone:
+                    self.copy.aborted.append(entry)
             self.copy.seal()
             self.is_copied = True
         return done
@@ -295,7 +303,9 @@ class Compaction:
         if copy.size + size > OFFSET_SPAN_MAX:
             raise Uncleanable(f"{copy.path} becomes too large")
         assert all(one.last_offset < two.base_offset for (_, one), (_, two) in pairwise(fresh)), "in their order"
-        copy.file.append([batch for batch, _ in fresh])
+        assert fresh[0][1].base_offset >= copy.next_offset, "behind what was copied before"
+        written = copy.file.append([batch for batch, _ in fresh])
+        assert written == size
         for _, header in fresh:
             copy.enter(copy.size, header.size, header.last_offset, header.max_timestamp)
             copy.size += header.size
@@ -358,6 +368,7 @@ def can_say_times(kept: Sequence[Record], horizon: int | None) -> bool:
 
 
 def rebuilt(header: BatchHeader, kept: Sequence[Record], horizon: int | None) -> bytes:
+    assert kept and kept[-1].offset <= header.last_offset
     return build(
         [record[1:] for record in kept],
         base_offset=header.base_offset,

@@ -14,12 +14,13 @@ out of the same backup.
 """
 
 from collections.abc import Mapping
+from itertools import chain
 from typing import Self
 from zlib import crc32
 
 import msgspec
 
-from strandline.base.ids import Uuid, uuid_text
+from strandline.base.ids import Uuid, parse_uuid, uuid_text
 from strandline.base.ports import Disk, DiskError
 from strandline.base.value import Value
 from strandline.log.evidence.inventory import Left
@@ -80,6 +81,7 @@ def write_clean_shutdown(
     """`logs`: those in each directory, by its path. `offline`: of directories that are offline, by their ids. Returns
     the first directory that takes no marker, and why: the stop is in order for none then."""
     assert place.directories, "a node has a log directory"
+    assert broker_epoch >= -1
     absent = {uuid_text(directory_id): rows for directory_id, rows in (offline or {}).items()}
     for path, directory_id in place.directories:
         left = () if logs is None else logs.get(path, ())
@@ -137,7 +139,8 @@ def whole_marker(content: bytes) -> Marker | None:
     """None if it is damaged, or does not say how the stop left the logs."""
     try:
         marker = msgspec.json.decode(content, type=Marker)
-        assert all(row.at.topic_id for rows in (marker.logs, *marker.offline.values()) for row in rows)
+        for row in chain(marker.logs, *marker.offline.values()):
+            parse_uuid(row.topic_id)
     except (msgspec.MsgspecError, ValueError):
         return None
     return marker if marker.logs_checksum == checksum(marker.logs, marker.offline) else None

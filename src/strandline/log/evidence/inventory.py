@@ -84,7 +84,8 @@ def left(disk: Disk, name: TopicPartition, topic_id: Uuid, log: Log, high_waterm
     """After the last write to the log. Each segment has the size that the process gave it: what somebody took from it
     meanwhile the next start misses, as if that had happened since."""
     assert log.log_start_offset <= log.log_end_offset
-    assert high_watermark <= log.log_end_offset
+    assert 0 <= high_watermark <= log.log_end_offset
+    assert log.cleaned_to is None or log.cleaned_to <= log.log_end_offset
     return Left(
         topic=name.topic,
         topic_id=uuid_text(topic_id),

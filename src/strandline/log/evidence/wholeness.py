@@ -114,7 +114,7 @@ def page_in(content: bytes, place: Place, directory_id: Uuid) -> Page | None:
     try:
         page = msgspec.json.decode(content, type=Page)
         parse_uuid(page.process)
-        any(logs_in(page))
+        list(logs_in(page))
     except (msgspec.MsgspecError, ValueError):
         return None
     return page if page == Page.of(place, directory_id, page.boot_id, page.process, page.logs) else None

@@ -49,10 +49,12 @@ class EpochFile:
             self.save()
 
     def cut_end(self, offset: int) -> None:
+        assert offset >= 0
         if self.epochs.cut_end(offset):
             self.save()
 
     def cut_start(self, offset: int) -> None:
+        assert offset >= 0
         if self.epochs.cut_start(offset):
             self.save()
 

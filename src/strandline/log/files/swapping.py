@@ -73,6 +73,7 @@ def finish_swap(disk: Disk, directory: str, base_offset: int, bases: Sequence[in
     for base in reversed(bases):
         if base_offset < base < end:
             Segment(disk, directory, base, 1).delete()
+    distrust_aborted(disk, directory, base_offset)
     for suffix in INDEXES:
         name = f"{directory}/{file_name(base_offset, suffix)}"
         if disk.exists(f"{name}{SWAP}"):
@@ -80,3 +81,16 @@ def finish_swap(disk: Disk, directory: str, base_offset: int, bases: Sequence[in
         else:
             disk.remove(name)  # of the records before, or the new one already: it is built again
     disk.rename(f"{directory}/{file_name(base_offset, '.log')}{SWAP}", f"{directory}/{file_name(base_offset, '.log')}")
+
+
+def distrust_aborted(disk: Disk, directory: str, base_offset: int) -> None:
+    """The index of aborted transactions may be that of the old records, or the new one, or missing. It is built again
+    with the producers' state, behind the last snapshot. So later snapshots are removed, and the disk is waited for."""
+    names = disk.list(directory)
+    if not any(".txnindex" in name for name in names):
+        return
+    for name in names:
+        stem = name.removesuffix(".snapshot")
+        if stem != name and stem.isdigit() and int(stem) > base_offset:
+            disk.remove(f"{directory}/{name}")
+    disk.sync([directory])

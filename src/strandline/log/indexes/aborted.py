@@ -6,6 +6,7 @@ offset, offset of the marker, last stable offset when it was written). There is 
 Invariant (executed by `check`): the offsets of markers grow.
 """
 
+from bisect import bisect_left
 from itertools import pairwise
 from struct import Struct
 
@@ -50,6 +51,11 @@ class AbortedIndex:
         self.load()
         return not self.is_whole
 
+    def ended_from(self, offset: int) -> list[AbortedTransaction]:
+        """The transactions whose markers lie at `offset` or behind it."""
+        entries = self.entries
+        return entries[bisect_left(entries, offset, key=lambda entry: entry.last_offset) :]
+
     def append(self, entry: AbortedTransaction) -> None:
         entries = self.entries
         assert not entries or entries[-1].last_offset < entry.last_offset, self.path
@@ -59,13 +65,25 @@ class AbortedIndex:
         file.close()
 
     def truncate(self, offset: int) -> bool:
-        """Forget the transactions whose markers lie at `offset` or behind it. Returns whether the file was changed."""
+        """Forget the transactions whose markers lie at `offset` or behind it. Returns whether the file was changed.
+
+        Damage is cut only with an entry in front of it: else it may have been an entry of before `offset`."""
         kept = [entry for entry in self.entries if entry.last_offset < offset]
-        if self.is_whole and len(kept) == len(self.entries):
+        if len(kept) == len(self.entries):
             return False
+        if not kept:
+            return self.clear()
         self.loaded, self.is_whole = kept, True
-        self.disk.remove(self.path) if not kept else cut_file(self.disk, self.path, len(kept) * ENTRY.size)
+        cut_file(self.disk, self.path, len(kept) * ENTRY.size)
         return True
+
+    def clear(self) -> bool:
+        """Forget all, damage too. Returns whether there was a file."""
+        was_there = bool(self.entries) or not self.is_whole
+        self.loaded, self.is_whole = [], True
+        if was_there:
+            self.disk.remove(self.path)
+        return was_there
 
     def check(self) -> None:
         assert all(one.last_offset < two.last_offset for one, two in pairwise(self.loaded or ())), self.path

@@ -50,6 +50,7 @@ class OffsetIndex:
         content = self.disk.read_file(self.path)
         if content is None or len(content) % OFFSET_ENTRY.size:
             return False
+        assert not self.offsets, "loaded once"
         last = (-1, -1)
         for entry in OFFSET_ENTRY.iter_unpack(content):
             if entry[0] <= last[0] or entry[1] <= last[1] or entry[1] >= segment_size:
@@ -119,6 +120,7 @@ class TimeIndex:
         content = self.disk.read_file(self.path)
         if content is None or len(content) % TIME_ENTRY.size:
             return False
+        assert not self.offsets, "loaded once"
         last = (-1, -1)
         for entry in TIME_ENTRY.iter_unpack(content):
             if entry[0] <= last[0] or entry[1] <= last[1]:

@@ -96,11 +96,13 @@ class ProducerState:
             except Damaged:
                 self.keep(self.snapshots[:-1])
                 continue
+            if any(producer.coordinator_epoch >= 0 for producer in found.known.values()):
+                found.end_offset = offset  # where their markers are is not written down: a cut may take one
             self.producers.forget_gone(start, now, self.expiration_ms)
             unread = offset
             break
         self.producers.transactions.are_used |= are_used
-        self.cut_aborted(unread)
+        self.cut_aborted(unread, is_all=not self.snapshots)
         if unread < end:
             for header, marker in self.segments.marked_headers(unread):
                 if header.producer_id >= 0:
@@ -160,10 +162,12 @@ class ProducerState:
         self.has_aborted = True
         self.unsynced.add(segment.aborted.path, self.directory)
 
-    def cut_aborted(self, offset: int) -> None:
-        """Forget the aborted transactions whose markers lie at `offset` or behind it."""
+    def cut_aborted(self, offset: int, *, is_all: bool = False) -> None:
+        """Forget the aborted transactions whose markers lie at `offset` or behind it. `is_all`: nothing is wanted of
+        those before it, in its segment, either."""
         for segment in self.segments.from_offset(offset) if self.has_aborted else ():
-            if segment.aborted.truncate(offset):
+            index = segment.aborted
+            if index.clear() if is_all or segment.base_offset >= offset else index.truncate(offset):
                 self.unsynced.add(segment.aborted.path, self.directory)
 
     def aborted(self, start: int, end: int) -> list[AbortedTransaction]:
@@ -173,8 +177,8 @@ class ProducerState:
         later one is about earlier records."""
         found: list[AbortedTransaction] = []
         for segment in self.segments.from_offset(start):
-            for entry in segment.aborted.entries:
-                if entry.last_offset >= start and entry.first_offset < end:
+            for entry in segment.aborted.ended_from(start):
+                if entry.first_offset < end:
                     found.append(entry)
                 if entry.last_stable_offset >= end:
                     return found

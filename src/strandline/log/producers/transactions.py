@@ -36,9 +36,9 @@ class Transactions:
     def end(self, producer_id: int, offset: int, *, is_aborted: bool) -> Ended | None:
         """A marker at `offset`. None if the producer has no transaction open here."""
         first = self.open.pop(producer_id, None)
-        if first is None:
-            return None
-        assert first < offset, "a marker follows what it ends"
+        last = self.ended[-1].last_offset if self.ended else -1
+        if first is None or not max(first, last) < offset:
+            return None  # or a base offset has rotted, which no checksum covers: a repair reads the log anew
         ended = Ended(producer_id, first, offset, is_aborted)
         self.ended.append(ended)
         return ended
@@ -53,12 +53,16 @@ class Transactions:
         is committed. `high_watermark` never falls: markers below it are waited for no longer."""
         if not self.ended and not self.open:
             return high_watermark
-        if self.ended and self.ended[0].last_offset < high_watermark:
-            self.ended = [one for one in self.ended if one.last_offset >= high_watermark]
+        self.committed(high_watermark)
         bounds = [high_watermark, *(one.first_offset for one in self.ended)]
         if self.open:
             bounds.append(next(iter(self.open.values())))
         return min(bounds)
+
+    def committed(self, high_watermark: int) -> None:
+        """Nothing waits for the markers below it any longer."""
+        if self.ended and self.ended[0].last_offset < high_watermark:
+            self.ended = [one for one in self.ended if one.last_offset >= high_watermark]
 
     def sort(self) -> None:
         """After they were read in another order than that of the log."""

@@ -224,7 +224,8 @@ def documentation(key: ConfigKey) -> str:
 
 def default_of(name: str) -> str:
     """What a broker's key means that is nothing but the default of a topic's."""
-    row = next(row for row in TOPIC_CONFIGS.values() if any(name == synonym for synonym, _ in row.synonyms))
+    row = next((row for row in TOPIC_CONFIGS.values() if any(name == synonym for synonym, _ in row.synonyms)), None)
+    assert row is not None, f"{name} has no documentation"
     names = [synonym for synonym, _ in row.synonyms]
     if name == names[0]:
         return f"The default of the topics' {row.name}. {OF_TOPICS[row.name]}"

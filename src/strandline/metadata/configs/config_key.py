@@ -4,7 +4,7 @@ Both tables of the project (node configuration, topic configuration) are lists o
 Kafka's words, because operators search for those words.
 
 Invariants:
-  - the default of every key passes the key's own check;
+  - the default of every key passes the key's own check (of one that is required there is none to pass it);
   - `parse` never fails on a text for which `why_invalid` says None.
 """
 
@@ -42,6 +42,12 @@ class ConfigKey(Value, frozen=True):
     required: bool = False
     is_internal: bool = False  # for tests: it can be set, and is never shown
 
+    def __post_init__(self) -> None:
+        assert self.type in TYPE_NUMBERS
+        if self.check is not None and self.default is not None and not self.required:
+            assert self.check(self.default) is None, f"{self.name}: its default is not valid"
+        assert all(factor > 0 for _, factor in self.synonyms)
+
     def why_invalid(self, text: str) -> str | None:
         """Why may the key not have this value? None means it may."""
         value = read_value(self.type, text)
@@ -78,6 +84,7 @@ def invalid(name: str, value: object, reason: str) -> str:
 
 
 LONGEST_NUMBER = 19  # digits of the largest LONG
+assert len(str(LONG_MAX)) == LONGEST_NUMBER
 
 
 def read_value(kind: str, text: str) -> ConfigValue:

@@ -40,9 +40,13 @@ ONE_FOR_ALL = frozenset(("min.insync.replicas", "unclean.leader.election.enable"
 
 assert NODE_CONFIGS.keys() >= DYNAMIC_NODE_KEYS >= FOR_ONE_BROKER
 assert FOR_ONE_BROKER.isdisjoint(ONE_FOR_ALL)
+assert DYNAMIC_NODE_KEYS >= ONE_FOR_ALL, "a cluster can be given its value"
 
 # Keys of which Kafka takes the first one that is set; each is shown with those after it.
 SYNONYMS = tuple(tuple(name for name, _ in row.synonyms) for row in TOPIC_CONFIGS.values() if len(row.synonyms) > 1)
+
+
+assert len({name for names in SYNONYMS for name in names}) == sum(map(len, SYNONYMS)), "a key stands in for one other"
 
 
 def update_mode(name: str) -> str:

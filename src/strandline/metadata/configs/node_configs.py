@@ -213,3 +213,5 @@ ROWS = (
 )
 
 NODE_CONFIGS: dict[str, ConfigKey] = {key.name: key for key in ROWS}
+assert len(NODE_CONFIGS) == len(ROWS), "a key has one row"
+assert NODE_CONFIGS.keys() >= {name for row in TOPIC_CONFIGS.values() for name, _ in row.synonyms}

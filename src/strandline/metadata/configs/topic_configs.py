@@ -5,7 +5,7 @@ first synonym that the node's configuration sets, else the default.
 
 Invariants:
   - a key that is not in the table is refused, never stored;
-  - every synonym is a key of the node's configuration (tested against its table).
+  - every synonym is a key of the node's configuration (asserted beside its table).
 """
 
 import re
@@ -134,6 +134,8 @@ MIN_ISR_KEY = "min.insync.replicas"
 # Of these no node's own file counts. They say what is committed, so controller and leader must have one value: that of
 # the metadata log, into which the first active controller writes what its file says (T1).
 STATE_KEYS = frozenset({MIN_ISR_KEY})
+assert len(TOPIC_CONFIGS) == len(ROWS), "a key has one row"
+assert TOPIC_CONFIGS.keys() >= STATE_KEYS
 
 
 def why_invalid(name: str, value: str) -> str | None:

@@ -13,9 +13,9 @@ from strandline.base.errors import ErrorCode, error_of
 from strandline.base.ids import NodeId, TopicIdPartition, Uuid
 from strandline.base.ports import DiskError
 from strandline.base.time import Instant
-from strandline.replica.following.follower import Follower, Next, Position, Served, buffers_of
-from strandline.replica.host import Host
-from strandline.replica.hosted import Hosted
+from strandline.replica.hosting.follower import Follower, Next, Position, Served, buffers_of
+from strandline.replica.hosting.host import Host
+from strandline.replica.hosting.hosted import Hosted
 from strandline.replica.losses.losing import note_together
 from strandline.replica.quota import Quota
 from strandline.replica.tokens import FetchSent

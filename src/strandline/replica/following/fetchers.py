@@ -11,9 +11,9 @@ from strandline.base.ids import NOBODY, NodeId, TopicIdPartition
 from strandline.base.time import Instant
 from strandline.metadata.image import Image
 from strandline.replica.following.fetcher import Fetcher
-from strandline.replica.following.follower import Follower
-from strandline.replica.host import Host
-from strandline.replica.hosted import Hosted
+from strandline.replica.hosting.follower import Follower
+from strandline.replica.hosting.host import Host
+from strandline.replica.hosting.hosted import Hosted
 from strandline.replica.quota import quota_of
 
 

@@ -13,10 +13,10 @@ from strandline.base.time import Instant
 from strandline.log.log import Log
 from strandline.metadata.losses import NO_END, UNKNOWN
 from strandline.metadata.records import LossEvent
-from strandline.replica.host import Host
-from strandline.replica.hosted import Hosted
+from strandline.replica.hosting.host import Host
+from strandline.replica.hosting.hosted import Hosted
+from strandline.replica.hosting.leader import Leader
 from strandline.replica.losses.losing import lost_by
-from strandline.replica.serving.leader import Leader
 from strandline.replica.timers import Alarm
 
 STEP_MS = 10

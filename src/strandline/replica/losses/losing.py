@@ -22,14 +22,14 @@ from strandline.metadata.losses import AT_MOST, EXACTLY, NO_END, UNKNOWN, Cause,
 from strandline.metadata.records import LossEvent
 from strandline.metadata.registrations import RECOVERING
 from strandline.replica.config import LogDir
-from strandline.replica.following.follower import Follower
-from strandline.replica.host import Host
-from strandline.replica.hosted import Hosted
-from strandline.replica.losses.ledger import Lost
-from strandline.replica.losses.withdrawals import Withdrawn
-from strandline.replica.serving.leader import Leader
-from strandline.replica.storage.opening.found_log import FoundLog
-from strandline.replica.storage.rows import Rows
+from strandline.replica.hosting.follower import Follower
+from strandline.replica.hosting.found_log import FoundLog
+from strandline.replica.hosting.host import Host
+from strandline.replica.hosting.hosted import Hosted
+from strandline.replica.hosting.leader import Leader
+from strandline.replica.hosting.ledger import Lost
+from strandline.replica.hosting.rows import Rows
+from strandline.replica.hosting.withdrawals import Withdrawn
 
 
 class Notes:

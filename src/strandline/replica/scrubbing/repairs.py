@@ -29,9 +29,9 @@ from strandline.log.log import Log
 from strandline.log.segment import Segment
 from strandline.metadata.losses import AT_MOST, EXACTLY
 from strandline.metadata.records import LossEvent
-from strandline.replica.following.follower import buffers_of
-from strandline.replica.host import Host
-from strandline.replica.hosted import Hosted
+from strandline.replica.hosting.follower import buffers_of
+from strandline.replica.hosting.host import Host
+from strandline.replica.hosting.hosted import Hosted
 from strandline.replica.losses.losing import Notes, describe
 from strandline.replica.scrubbing.fitting import FETCH_BYTES_MAX, fitting
 from strandline.replica.timers import Alarm

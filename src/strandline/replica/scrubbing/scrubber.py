@@ -17,8 +17,8 @@ from strandline.base.time import Instant
 from strandline.log.evidence.soundness import Checked, check, damages, find
 from strandline.log.log import Log
 from strandline.log.segment import Segment
-from strandline.replica.host import Host
-from strandline.replica.hosted import Hosted
+from strandline.replica.hosting.host import Host
+from strandline.replica.hosting.hosted import Hosted
 from strandline.replica.scrubbing.repairs import Repairs, Withdraw
 from strandline.replica.timers import Alarm
 

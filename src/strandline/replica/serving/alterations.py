@@ -15,11 +15,11 @@ from strandline.base.effects import Effect
 from strandline.base.errors import ErrorCode, error_of
 from strandline.base.ids import NodeId, PartitionEpoch, TopicIdPartition, Uuid
 from strandline.base.time import Instant
-from strandline.replica.host import Host
-from strandline.replica.hosted import Hosted
-from strandline.replica.outbox import Outbox
-from strandline.replica.serving.isr import Committed, Pending, PendingExpand
-from strandline.replica.serving.leader import Leader
+from strandline.replica.hosting.host import Host
+from strandline.replica.hosting.hosted import Hosted
+from strandline.replica.hosting.isr import Committed, Pending, PendingExpand
+from strandline.replica.hosting.leader import Leader
+from strandline.replica.hosting.outbox import Outbox
 from strandline.replica.tokens import IsrChangeSent
 from strandline.wire.messages.brokers.alter_partition import (
     AlterPartitionRequest,

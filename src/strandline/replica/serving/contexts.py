@@ -10,7 +10,7 @@ from collections.abc import Callable
 from strandline.base.effects import Caller, Effect, ReplyTo
 from strandline.base.ids import NodeId
 from strandline.base.time import Instant
-from strandline.replica.hosted import Hosted, Role
+from strandline.replica.hosting.hosted import Hosted
 from strandline.wire.messages.records.fetch import FetchPartition, FetchRequest, FetchTopic
 
 NO_SESSION = 0
@@ -164,10 +164,6 @@ class ParkedFetch:
         self.size = 0  # what was there, and what has been appended since: the answer may have less
         self.is_answered_soon = False
         self.done = False
-
-    def end_in(self, role: Role) -> int:
-        """Up to where a consumer may read."""
-        return role.last_stable_offset if self.read_committed else role.high_watermark
 
     def expire(self, now: Instant) -> list[Effect]:
         assert not self.done

@@ -12,13 +12,13 @@ from strandline.base.errors import ErrorCode
 from strandline.base.ids import NodeId
 from strandline.base.ports import Rng
 from strandline.base.time import Instant
-from strandline.replica.host import Host
-from strandline.replica.hosted import Hosted
+from strandline.replica.hosting.host import Host
+from strandline.replica.hosting.hosted import Hosted
+from strandline.replica.hosting.leader import Leader
 from strandline.replica.quota import quota_of
 from strandline.replica.serving.alterations import Alterations
 from strandline.replica.serving.contexts import NO_SESSION, Context, Interest, ParkedFetch
 from strandline.replica.serving.hints import LeaderHints
-from strandline.replica.serving.leader import Leader
 from strandline.replica.serving.reading import Collected, Reading, is_news
 from strandline.replica.serving.sessions import Sessions
 from strandline.wire.messages.records.fetch import (

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from strandline.base.ids import NOBODY, NodeId, Uuid
-from strandline.replica.host import Host
+from strandline.replica.hosting.host import Host
 
 NO_HINT = (-1, -1)
 

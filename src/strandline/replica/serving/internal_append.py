@@ -8,7 +8,7 @@ from collections.abc import Callable
 from strandline.base.effects import Effect
 from strandline.base.errors import ErrorCode
 from strandline.base.time import Instant
-from strandline.replica.host import Host
+from strandline.replica.hosting.host import Host
 
 Done = Callable[[ErrorCode, int, Instant], list[Effect]]
 

@@ -6,11 +6,11 @@ from strandline.base.ids import INTERNAL_TOPICS, LeaderEpoch
 from strandline.base.ports import DiskError
 from strandline.base.time import Instant
 from strandline.log.timestamps import Damaged
-from strandline.replica.following.follower import Follower
-from strandline.replica.host import Host
-from strandline.replica.hosted import Hosted, leader_epoch_error
+from strandline.replica.hosting.follower import Follower
+from strandline.replica.hosting.host import Host
+from strandline.replica.hosting.hosted import Hosted, leader_epoch_error
+from strandline.replica.hosting.leader import Leader
 from strandline.replica.serving.fetching import Fetching
-from strandline.replica.serving.leader import Leader
 from strandline.wire.messages.records.delete_records import (
     DeleteRecordsPartition,
     DeleteRecordsPartitionResult,

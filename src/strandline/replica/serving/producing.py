@@ -22,13 +22,13 @@ from strandline.base.ports import DiskError
 from strandline.base.time import Instant
 from strandline.log.log import Appended
 from strandline.log.refusals import Refused, refused
-from strandline.replica.host import Host
-from strandline.replica.hosted import Hosted
+from strandline.replica.hosting.host import Host
+from strandline.replica.hosting.hosted import Hosted
+from strandline.replica.hosting.leader import Leader
 from strandline.replica.serving.awaited import Awaited, Where
 from strandline.replica.serving.fetching import Fetching
 from strandline.replica.serving.hints import LeaderHints
 from strandline.replica.serving.internal_append import Done, InternalAppend
-from strandline.replica.serving.leader import Leader
 from strandline.replica.serving.transactions.verifying import AGAIN, Verifying
 from strandline.wire.batch import read_header, why_no_batch
 from strandline.wire.compress import Codec
@@ -52,6 +52,8 @@ VERIFICATION_MS = 5_000  # for the broker's own appends
 ADMIN_CLIENT = "__admin_client"  # Kafka lets one that calls itself so write into internal topics
 ACKS_ALL = -1
 NONE = ErrorCode.NONE
+# A producer sends again what was held, and then refused for one of these.
+COMES_AGAIN = (ErrorCode.NOT_ENOUGH_REPLICAS, ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.REQUEST_TIMED_OUT)
 
 
 class ParkedProduce:
@@ -240,11 +242,12 @@ class Producing:
         effects: list[Effect],
         now: Instant,
         *,
-        may_begin: bool = False,
+        was_held: bool = False,
     ) -> PartitionProduceResponse | Part:
         """The answer, or what waits for the high watermark; it is not in the queue yet.
         `effects`: see `produce_one`."""
         acks = parked.acks
+        may_begin = was_held or (parked.request.transactional_id is not None and not self.verifying.is_enabled)
         appended = self.append(
             hosted, leader, data.records, acks, effects, now, where=called(topic, data), may_begin=may_begin
         )
@@ -260,7 +263,7 @@ class Producing:
         )
         if acks == ACKS_ALL and leader.high_watermark <= appended.last_offset:
             part = Part(parked, appended.last_offset + 1, row)
-            if not may_begin:
+            if not was_held:
                 parked.waits.append((hosted, part))
             return part
         return row
@@ -286,17 +289,21 @@ class Producing:
         assert parked.request.transactional_id is not None
         records: Any = data.records
         if self.verifying.is_full:
+            self.awaited.refused(called(topic, data), records, now)
             return parked.refuse(data, ErrorCode.NOT_ENOUGH_REPLICAS, None)
         part = Part(parked, 0, PartitionProduceResponse(index=data.index, base_offset=-1))
         parked.held += 1
 
         def done(error: ErrorCode, now: Instant) -> list[Effect]:
+            told = for_producer(error, parked.to.api_version)
+            if part.done or told in COMES_AGAIN:
+                self.awaited.refused(called(topic, data), records, now)
             if part.done:
                 return []  # its time is up
-            if error is not NONE:
-                return part.complete(for_producer(error, parked.to.api_version), now)
+            if told is not NONE:
+                return part.complete(told, now)
             effects: list[Effect] = []
-            found = self.write(parked, topic, data, hosted, leader, effects, now, may_begin=True)
+            found = self.write(parked, topic, data, hosted, leader, effects, now, was_held=True)
             if isinstance(found, Part):
                 part.row, part.required = found.row, found.required
                 if leader.high_watermark < part.required:

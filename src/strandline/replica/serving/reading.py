@@ -11,20 +11,21 @@ Rules:
 
 from typing import NamedTuple
 
+from msgspec.structs import replace
+
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import LeaderEpoch, NodeId
 from strandline.base.ports import DiskError
 from strandline.base.time import Instant
-from strandline.log.log import Log
 from strandline.log.reading import Read
 from strandline.log.refusals import Refused
-from strandline.replica.following.follower import Follower
-from strandline.replica.host import Host
-from strandline.replica.hosted import Hosted, leader_epoch_error
+from strandline.replica.hosting.follower import Follower
+from strandline.replica.hosting.host import Host
+from strandline.replica.hosting.hosted import Hosted, leader_epoch_error
+from strandline.replica.hosting.leader import Leader
 from strandline.replica.quota import Quota
 from strandline.replica.serving.contexts import NO_SESSION, Interest, ParkedFetch
 from strandline.replica.serving.hints import LeaderHints
-from strandline.replica.serving.leader import Leader
 from strandline.replica.serving.selection import SELECTORS, preferred_read_replica
 from strandline.wire.batch import batches
 from strandline.wire.messages.records.fetch import AbortedTransaction, EpochEndOffset, LeaderIdAndEpoch, PartitionData
@@ -68,7 +69,7 @@ class Reading:
         incremental = context.is_incremental
         is_follower = context.replica >= 0
         rack = not is_follower and self.select is not None and parked.rack
-        has_quota = is_follower and self.quota.throttled
+        has_quota, committed = is_follower and self.quota.throttled, parked.read_committed
         parts: list[tuple[Interest, PartitionData]] = []
         unread: list[Interest] = []
         size, left, is_urgent = 0, parked.max_bytes, False
@@ -87,8 +88,8 @@ class Reading:
                 continue
             assert hosted is not None and role is not None  # for the type checker
             log = role.log
-            high_watermark = role.high_watermark
-            upto = log.log_end_offset if is_follower else parked.end_in(role)
+            high_watermark, stable_end = role.high_watermark, role.last_stable_offset
+            upto = log.log_end_offset if is_follower else stable_end if committed else high_watermark
             if interest.offset < upto:
                 read = None
                 if (left > 0 or size == 0) and not (has_quota and self.is_held_back(hosted, context.replica, now)):
@@ -101,33 +102,35 @@ class Reading:
                 if read is not None and read.size:
                     size += read.size
                     left = left - read.size if read.size < left else 0
-                    parts.append((interest, self.with_records(parked, interest, role, read, upto, now)))
+                    gaps_end = min(log.gaps_end, high_watermark) if is_follower and log.has_gaps else -1
+                    row = served(interest, role, stable_end, None, read.buffers, gaps_end)
+                    parts.append((interest, self.decided(interest, row, role, read, now) if committed else row))
                     continue
                 unread.append(interest)
                 if incremental:
                     continue
             if not incremental or is_news(interest, high_watermark, log.log_start_offset):
-                parts.append((interest, served(interest, role, () if parked.read_committed else None, EMPTY)))
+                parts.append((interest, served(interest, role, stable_end, () if committed else None, EMPTY)))
             else:
                 context.dirty.pop(interest, None)
         return Collected(parts, size, is_urgent, unread)
 
-    def with_records(
-        self, parked: ParkedFetch, interest: Interest, role: Leader | Follower, read: Read, upto: int, now: Instant
+    def decided(
+        self, interest: Interest, row: PartitionData, role: Leader | Follower, read: Read, now: Instant
     ) -> PartitionData:
-        log = role.log
-        gaps_end = -1
-        if log.has_gaps and parked.context.replica >= 0:
-            gaps_end = min(log.gaps_end, role.high_watermark)
-        if not parked.read_committed:
-            return served(interest, role, None, read.buffers, gaps_end)
+        """With the aborted transactions that have records in what was read, by their first offsets."""
         try:
-            aborted = aborted_in(log, interest.offset, upto, read, now)
+            found = role.log.aborted(interest.offset, row.last_stable_offset, now)
         except DiskError as error:
             assert interest.hosted is not None
             self.host.fail(interest.hosted.directory, error)
             return self.refusal(interest, ErrorCode.KAFKA_STORAGE_ERROR)
-        return served(interest, role, aborted, read.buffers, gaps_end)
+        rows: set[tuple[int, int]] = set()
+        if found:
+            *_, last = batches(read.buffers[-1])
+            rows = {(one.first_offset, one.producer_id) for one in found if one.first_offset < last.next_offset}
+        aborted = tuple(AbortedTransaction(producer_id=one, first_offset=first) for first, one in sorted(rows))
+        return replace(row, aborted_transactions=aborted)
 
     def read(
         self, hosted: Hosted, offset: int, max_bytes: int, upto: int, min_one: bool, now: Instant
@@ -228,28 +231,18 @@ def is_news(interest: Interest, high_watermark: int, log_start_offset: int) -> b
     return high_watermark != interest.known_high_watermark or log_start_offset != interest.known_log_start_offset
 
 
-def aborted_in(log: Log, offset: int, upto: int, read: Read, now: Instant) -> tuple[AbortedTransaction, ...]:
-    """The aborted transactions that have records in what was read, by their first offsets."""
-    found = log.aborted(offset, upto, now)
-    if not found:
-        return ()
-    *_, last = batches(read.buffers[-1])
-    rows = sorted({(one.first_offset, one.producer_id) for one in found if one.first_offset < last.next_offset})
-    return tuple(AbortedTransaction(producer_id=producer_id, first_offset=first) for first, producer_id in rows)
-
-
 def served(
     interest: Interest,
     role: Leader | Follower,
+    stable_end: int,
     aborted: tuple[AbortedTransaction, ...] | None,
     records: RecordsValue,
     gaps_end: int = -1,
 ) -> PartitionData:
-    high_watermark = role.high_watermark
     return PartitionData(
         partition_index=interest.index,
-        high_watermark=high_watermark,
-        last_stable_offset=role.last_stable_offset,
+        high_watermark=role.high_watermark,
+        last_stable_offset=stable_end,
         log_start_offset=role.log.log_start_offset,
         gaps_end=gaps_end if gaps_end > interest.offset else -1,
         aborted_transactions=aborted,

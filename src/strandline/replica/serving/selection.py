@@ -11,7 +11,7 @@ from typing import NamedTuple
 from strandline.base.ids import NodeId
 from strandline.metadata.configs.node_configs import REPLICA_SELECTORS
 from strandline.metadata.image import Broker
-from strandline.replica.serving.leader import Leader
+from strandline.replica.hosting.leader import Leader
 
 LEADER_ONLY, RACK_AWARE = REPLICA_SELECTORS
 

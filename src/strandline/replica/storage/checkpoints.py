@@ -19,9 +19,9 @@ from strandline.base.ports import Disk, DiskError
 from strandline.base.time import Instant
 from strandline.log.checkpoints import format_offsets, format_topic_ids
 from strandline.replica.config import LogDir
-from strandline.replica.host import Host
-from strandline.replica.hosted import Hosted
-from strandline.replica.storage.rows import (
+from strandline.replica.hosting.host import Host
+from strandline.replica.hosting.hosted import Hosted
+from strandline.replica.hosting.rows import (
     CLEANED,
     HIGH_WATERMARKS,
     LOG_STARTS,

@@ -21,8 +21,8 @@ from strandline.base.time import Instant
 from strandline.log.cleaning.cleanable import cleanable
 from strandline.log.cleaning.compaction import Compaction, Uncleanable
 from strandline.log.log import Log
-from strandline.replica.host import Host
-from strandline.replica.hosted import Hosted
+from strandline.replica.hosting.host import Host
+from strandline.replica.hosting.hosted import Hosted
 from strandline.replica.quota import Rate
 from strandline.replica.storage.moving.futures import Futures
 from strandline.replica.storage.storage import Storage

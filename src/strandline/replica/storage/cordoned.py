@@ -8,7 +8,7 @@ from strandline.base.ids import ZERO_UUID, Uuid
 from strandline.metadata.configs.dynamic_configs import dynamic_value
 from strandline.metadata.configs.node_configs import ALL_DIRECTORIES
 from strandline.replica.config import LogDir
-from strandline.replica.host import Host
+from strandline.replica.hosting.host import Host
 
 CORDONED = "cordoned.log.dirs"
 

@@ -9,7 +9,7 @@ from strandline.base.ports import Disk, DiskError
 from strandline.log.directory import DELETED_SUFFIX, directory_name
 from strandline.log.log import Log
 from strandline.replica.config import LogDir
-from strandline.replica.host import Host
+from strandline.replica.hosting.host import Host
 from strandline.replica.storage.opening.owners import ENTRY_MAX
 
 

@@ -13,9 +13,9 @@ from strandline.base.effects import Effect, Sync, SyncFailed
 from strandline.base.ids import TopicIdPartition
 from strandline.base.ports import DiskError
 from strandline.base.time import Instant
-from strandline.replica.following.follower import Follower
-from strandline.replica.host import Host
-from strandline.replica.hosted import Hosted, Role
+from strandline.replica.hosting.follower import Follower
+from strandline.replica.hosting.host import Host
+from strandline.replica.hosting.hosted import Hosted, Role
 from strandline.replica.storage.checkpoints import Checkpoints
 from strandline.replica.tokens import CheckpointSaved, LogFlushed
 

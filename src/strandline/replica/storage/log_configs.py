@@ -2,7 +2,7 @@
 
 from strandline.log.config import DAY_MS, LogConfig
 from strandline.metadata.configs.dynamic_configs import dynamic_value
-from strandline.replica.host import Host
+from strandline.replica.hosting.host import Host
 
 PRODUCER_ID_EXPIRATION = "producer.id.expiration.ms"
 

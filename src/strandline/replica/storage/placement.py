@@ -2,7 +2,7 @@
 
 from strandline.base.ids import ZERO_UUID, TopicPartition, Uuid
 from strandline.replica.config import LogDir
-from strandline.replica.host import Host
+from strandline.replica.hosting.host import Host
 from strandline.replica.storage.cordoned import cordoned
 
 PREFERRED_MAX = 10_000

@@ -12,8 +12,8 @@ from strandline.log.evidence.clean_shutdown import LogsLeft
 from strandline.log.log import Log
 from strandline.log.tail import TailBudget
 from strandline.replica.config import LogDir
-from strandline.replica.host import Host
-from strandline.replica.hosted import Hosted
+from strandline.replica.hosting.host import Host
+from strandline.replica.hosting.hosted import Hosted
 from strandline.replica.storage.checkpoints import Checkpoints
 from strandline.replica.storage.deleted_logs import DeletedLogs
 from strandline.replica.storage.flushing import Flushing

@@ -23,7 +23,10 @@ def text_of(families: Iterable[Family]) -> Iterator[str]:
     """The page in pieces, each of at most so many lines that another may do something in between."""
     names: Labels = ()
     known: dict[Labels, str] = {}  # labels as text: families that follow each other often have the same
+    begun: set[str] = set()
     for family in families:
+        assert family.metric.name not in begun, "the lines of a metric stand together"
+        begun.add(family.metric.name)
         if not family.samples:
             continue
         metric = family.metric
@@ -65,6 +68,7 @@ def histogram_lines(metric: Metric, labels: Labels, histogram: Histogram) -> Ite
         yield f"{metric.name}_bucket{written(names, (*labels, f'{bound / NS_PER_MS:g}'))} {below}\n"
     where = written(metric.labels, labels)
     count = histogram.count
+    assert 0 <= below <= count, "counts are cumulative"
     yield f"{metric.name}_bucket{written(names, (*labels, '+Inf'))} {count}\n"
     yield f"{metric.name}_sum{where} {histogram.total / NS_PER_MS}\n{metric.name}_count{where} {count}\n"
 

@@ -18,6 +18,7 @@ from strandline.base.effects import Endpoint
 from strandline.base.metrics import Family
 from strandline.broker import gauges
 from strandline.broker.node import Node
+from strandline.server.clock import Clock
 from strandline.server.metrics import process
 from strandline.server.metrics.exposition import CONTENT_TYPE, text_of
 from strandline.server.metrics.traffic import Traffic
@@ -35,6 +36,7 @@ class MetricsServer:
     def __init__(self, at: Endpoint, net: Net) -> None:
         self.at = at
         self.net = net
+        self.clock = Clock()
         self.traffic = Traffic()
         net.make_connection = self.traffic.connection
         self.node: Node | None = None
@@ -76,6 +78,7 @@ class MetricsServer:
 
     async def connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
+        assert task not in self.connections
         self.connections[task] = None
         try:
             if len(self.connections) <= CONNECTIONS_MAX:
@@ -122,6 +125,7 @@ class MetricsServer:
     async def page(self) -> bytes:
         node = self.node
         assert node is not None
+        assert self.scraping.locked(), "one scrape at a time"
         readings: list[gauges.PartitionReading] = []
         if node.broker is not None:
             for reading in gauges.partition_readings(node.broker.replicas):
@@ -136,6 +140,6 @@ class MetricsServer:
         return "".join(pieces).encode()
 
     def families(self, node: Node, readings: list[gauges.PartitionReading]) -> Iterator[Family]:
-        yield from gauges.families(node, readings)
+        yield from gauges.families(node, readings, self.clock.now())
         yield from self.traffic.families(self.net)
         yield from process.families()

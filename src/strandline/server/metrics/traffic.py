@@ -73,6 +73,7 @@ class Traffic:
         open_now = Counter(connection.listener.name for connection in net.connections.values())
         yield Family(table.CONNECTIONS, [((name,), open_now[name]) for name in names])
         seen = [(name, self.listeners.get(name) or OfListener()) for name in names]
+        assert all(of.made >= open_now[name] for name, of in seen), "measured from the first connection on"
         yield Family(table.CONNECTIONS_MADE, [((name,), of.made) for name, of in seen])
         yield Family(table.BYTES_IN, [((name,), of.bytes_in) for name, of in seen])
         yield Family(table.BYTES_OUT, [((name,), of.bytes_out) for name, of in seen])

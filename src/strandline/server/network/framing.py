@@ -42,6 +42,7 @@ class Framed(asyncio.BufferedProtocol):
 
     def get_buffer(self, sizehint: int) -> memoryview:
         if self.large is not None:
+            assert self.filled < len(self.large), "what is full was handed over"
             return memoryview(self.large)[self.filled :]
         return SCRATCH
 

@@ -89,12 +89,14 @@ class Connection(Framed):
         self.net.connections[self.number] = self
 
     def connection_lost(self, error: Exception | None) -> None:
+        assert self.net.connections.get(self.number) is self, "a connection ends once"
         self.closed = self.stopped = True
         self.slots.clear()
         del self.net.connections[self.number]
         self.net.on_event(Disconnected(self.number))
 
     def frame_received(self, frame: memoryview) -> None:
+        assert len(self.slots) < UNANSWERED_MAX, "at the bound nothing more is read"
         self.heard = True
         try:
             request = decode_request(frame)
@@ -139,6 +141,7 @@ class Connection(Framed):
                 if row.api_key == API_VERSIONS
             ),
         )
+        assert answer.api_keys, "or the client learns nothing"
         self.fill(self.first + len(self.slots) - 1, encode_response(answer, 0, error.correlation_id))
 
     def reply(self, effect: Reply) -> None:
@@ -193,6 +196,7 @@ class Connection(Framed):
         self.net.loop.call_soon(self.resume)
 
     def size_refused(self, size: int) -> None:
+        assert not 0 <= size <= self.frame_bytes_max
         if size >> 16 == TLS_HANDSHAKE:
             self.refuse("this looks like TLS, and the listener speaks PLAINTEXT: check the client's security.protocol")
         else:
@@ -246,10 +250,12 @@ class Net:
                 raise OSError(error.errno, f"cannot listen on {listener.name}://{at}: {error.strerror}") from error
             self.bound.append((listener, sock))
             where[listener.name] = Endpoint(listener.host, sock.getsockname()[1])
+        assert len(where) == len(listeners), "each has a name of its own"
         return where
 
     async def serve(self) -> None:
         assert not self.servers, "served once"
+        assert self.bound, "bound first"
         for listener, sock in self.bound:
             accept = self.accepting(listener)
             self.servers.append(await self.loop.create_server(accept, sock=sock, backlog=self.config.backlog))
@@ -277,6 +283,7 @@ class Net:
     def sweep(self) -> None:
         """Close connections that were silent for a whole round and wait for no answer. A connection is closed after
         one to two times the idle limit's half, so never before half of it and never after the whole."""
+        assert self.config.idle_ms_max > 0
         for connection in list(self.connections.values()):
             if not connection.heard and not connection.slots and not connection.closed:
                 log.debug("closing idle connection %d from %s", connection.number, connection.caller.host)

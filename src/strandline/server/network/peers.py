@@ -86,6 +86,7 @@ class Link(Framed):
         self.dialing = peers.loop.create_task(self.open())
 
     async def open(self) -> None:
+        assert self.transport is None
         outcome = await dial(self.peers.loop, self.endpoint)
         if isinstance(outcome, Failure):
             self.fail(outcome, outcome)
@@ -209,6 +210,7 @@ class Peers:
         self.on_event(Probed(effect.token, why))
 
     def forget(self, link: Link) -> None:
+        assert link.closed, "it may still be answered"
         to = (link.endpoint.host, link.endpoint.port, link.channel)
         if self.links.get(to) is link:
             del self.links[to]
@@ -219,3 +221,4 @@ class Peers:
             task.cancel()
         for link in list(self.links.values()):
             link.fail(Failure.CLOSED, Failure.CLOSED)
+        assert not self.links

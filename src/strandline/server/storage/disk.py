@@ -102,6 +102,7 @@ class RealFile:
 
     def read(self, position: int, size: int) -> memoryview:
         assert self.fd >= 0, f"{self.path} is closed"
+        assert position >= 0
         # `pread` allocates what it is asked for, so never ask for more than there is.
         size = min(size, self.end - position)
         if size <= 0:
@@ -200,6 +201,7 @@ class RealDisk:
 
     def replace(self, path: str, content: bytes) -> None:
         """The content is on disk before the name points at it, and the name before this returns. Blocks."""
+        assert self.writers.is_mine(path), "a path has one writer at a time"
         with naming(path):
             with open(path + ".tmp", "wb") as file:
                 file.write(content)

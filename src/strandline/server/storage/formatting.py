@@ -47,6 +47,7 @@ def format_node(
         if not ignore_formatted:
             raise NotFormattable(f"Log directory {path} is already formatted. Use --ignore-formatted to ignore this")
     fresh = [path for path, meta in found.items() if meta is None]
+    assert ignore_formatted or len(fresh) == len(found), "a directory is formatted once"
     assert config.metadata_log_dir in found
     levels = initial_levels(features or {}, is_elr_enabled=config.boolean(ELR_KEY))
     for path in fresh:

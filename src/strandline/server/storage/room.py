@@ -68,6 +68,7 @@ def why_none_in(root: str) -> str | None:
         found = os.statvfs(root)
     total, free = found.f_blocks * found.f_frsize, found.f_bavail * found.f_frsize
     needed = needed_room(total)
+    assert needed <= total
     if free < needed:
         return f"has {mib(free)} of {mib(total)} free, and {mib(needed)} are needed: free space there"
     if found.f_files and not found.f_favail:

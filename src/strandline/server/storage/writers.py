@@ -24,18 +24,22 @@ class Writers:
     def saves(self, path: str) -> int:
         return self.counts.get(path, 0)
 
+    def is_mine(self, path: str) -> bool:
+        return self.owners.get(path) == threading.get_ident()
+
     @contextmanager
     def saving(self, path: str) -> Iterator[None]:
         """The loop's turn: every save that was asked for earlier is outdated."""
         with self.taking_turns(path):
             self.counts[path] = self.saves(path) + 1
-            assert self.owners[path] == threading.get_ident()
+            assert self.is_mine(path)
             yield
 
     @contextmanager
     def taking_turns(self, path: str) -> Iterator[None]:
         """Wait until nobody else writes `path`."""
         with self.changed:
+            assert not self.is_mine(path), f"{path} would be waited for for ever"
             while path in self.owners:
                 self.changed.wait()
             self.begin(path)

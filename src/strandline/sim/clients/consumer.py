@@ -7,7 +7,7 @@ from strandline.base.ids import TopicIdPartition, TopicPartition, Uuid
 from strandline.history.operation import Kind as Action
 from strandline.history.operation import Operation, Outcome, Read
 from strandline.sim.clients.client import Client, Life, Request, Route, Stage, key_of
-from strandline.wire.batch import batches, why_invalid
+from strandline.wire.batch import BatchHeader, batches, why_invalid
 from strandline.wire.messages.records.fetch import FetchPartition, FetchRequest, FetchTopic
 from strandline.wire.record import records
 
@@ -17,6 +17,8 @@ PATIENCE = 3  # empty answers at the end, before a reader believes that this is 
 
 class Consumer(Client):
     """It checks every batch, as consumers do (check.crcs), and never delivers one that is damaged."""
+
+    is_read_committed = False
 
     def __init__(self, stage: Stage, name: str, at: TopicPartition) -> None:
         super().__init__(stage, name)
@@ -51,8 +53,8 @@ class Consumer(Client):
             if data.preferred_read_replica >= 0:
                 self.sent_to(data.preferred_read_replica)
                 continue
-            self.take(route.topic_id, position, data.records or b"", began)
-            if self.positions[route.topic_id] >= data.high_watermark:
+            self.take(route.topic_id, position, data, began)
+            if self.positions[route.topic_id] >= self.end_of(data):
                 self.idle += 1
             if self.damaged and position == self.positions[route.topic_id]:
                 yield 200  # the broker's disk must be mended first
@@ -90,24 +92,32 @@ class Consumer(Client):
         now = self.stage.now_ms()
         self.record(Operation(process=self.name, kind=Action.ASSIGN, began_ms=now, ended_ms=now, outcome=Outcome.OK))
 
-    def take(self, topic_id: Uuid, position: int, buffer: Any, began: int) -> None:
+    def end_of(self, data: Any) -> int:
+        """Behind everything that it may read."""
+        return int(data.high_watermark)
+
+    def delivers(self, header: BatchHeader, buffer: Any) -> bool:
+        """Is this batch for the user? Called in order, for all of an answer."""
+        return True
+
+    def take(self, topic_id: Uuid, position: int, data: Any, began: int) -> None:
         key = key_of(self.at, topic_id)
         reads = []
-        view = memoryview(buffer)
+        view = memoryview(data.records or b"")
         for header in batches(view):
             why = why_invalid(header, view)
             if why is not None:
                 self.damaged += 1
                 self.report(f"finds a damaged batch at {header.base_offset}: {why}")
                 break
-            for record in records(header, view):
+            for record in records(header, view) if self.delivers(header, view) else ():
                 if record.offset >= position:
                     reads.append(Read(key, record.offset, bytes(record.value or b"")))
             position = max(position, header.next_offset)
+        self.positions[topic_id] = position
         if not reads:
             return
         self.idle = 0
-        self.positions[topic_id] = reads[-1].offset + 1
         self.read += len(reads)
         self.record(
             Operation(
@@ -117,6 +127,7 @@ class Consumer(Client):
                 ended_ms=self.stage.now_ms(),
                 outcome=Outcome.OK,
                 reads=tuple(reads),
+                is_read_committed=self.is_read_committed,
             )
         )
         self.stage.consumed(TopicIdPartition(topic_id, self.at.partition), reads[-1].offset + 1)

@@ -44,10 +44,10 @@ class Nearby(Consumer):
             self.closer = None  # the leader knows better; also what is out of range elsewhere may be there
             self.idle = 0
 
-    def take(self, topic_id: Any, position: int, buffer: Any, began: int) -> None:
-        if self.closer is not None and len(buffer):
+    def take(self, topic_id: Any, position: int, data: Any, began: int) -> None:
+        if self.closer is not None and len(data.records or b""):
             self.from_others += 1
-        super().take(topic_id, position, buffer, began)
+        super().take(topic_id, position, data, began)
         if self.rng.randrange(FAITHFUL) == 0:
             self.closer = None
 
@@ -60,8 +60,8 @@ class Roamer(Nearby):
         self.roam()
         return route
 
-    def take(self, topic_id: Any, position: int, buffer: Any, began: int) -> None:
-        super().take(topic_id, position, buffer, began)
+    def take(self, topic_id: Any, position: int, data: Any, began: int) -> None:
+        super().take(topic_id, position, data, began)
         if self.rng.randrange(3) == 0:
             self.roam()
 

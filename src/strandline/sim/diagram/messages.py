@@ -45,6 +45,7 @@ KINDS = {
     "SyncGroup": GROUP,
     "Heartbeat": GROUP,
     "LeaveGroup": GROUP,
+    "TxnOffsetCommit": GROUP,
 }
 ROUTINE = (FETCH, READ, PRODUCE, BROKER, GROUP, OTHER)
 

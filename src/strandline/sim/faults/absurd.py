@@ -17,9 +17,9 @@ from strandline.base.value import Value
 from strandline.metadata.image import RECOVERED, RECOVERING, Image, Partition
 from strandline.sim.faults.injector import FaultInjector
 from strandline.sim.faults.scripted import when
+from strandline.sim.simulation import World
 from strandline.sim.world.connection import Station
 from strandline.sim.world.machine import Machine
-from strandline.sim.world.world import World
 from strandline.wire.messages.brokers.alter_partition import (
     AlterPartitionRequest,
     AlterPartitionResponse,

@@ -16,9 +16,9 @@ from strandline.base.ids import NodeId, TopicIdPartition
 from strandline.metadata.features import ELR_FEATURE
 from strandline.metadata.image import Partition
 from strandline.sim.clients.admin import Admin
+from strandline.sim.simulation import World
 from strandline.sim.world.machine import Machine
 from strandline.sim.world.trace import Kind
-from strandline.sim.world.world import World
 
 
 class FaultInjector:

@@ -5,7 +5,7 @@ ruthless runs.
 from random import Random
 
 from strandline.base.ids import NOBODY, OFFSETS_TOPIC
-from strandline.replica.serving.leader import Leader
+from strandline.replica.hosting.leader import Leader
 from strandline.sim.faults.injector import FaultInjector
 from strandline.sim.faults.scripted import PATIENCE, cast, hosted_on, when
 

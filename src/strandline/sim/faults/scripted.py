@@ -8,9 +8,9 @@ from collections.abc import Callable, Sequence
 from random import Random
 
 from strandline.base.ids import NodeId, TopicIdPartition
-from strandline.replica.following.follower import Follower
-from strandline.replica.hosted import Hosted
-from strandline.replica.serving.leader import Leader
+from strandline.replica.hosting.follower import Follower
+from strandline.replica.hosting.hosted import Hosted
+from strandline.replica.hosting.leader import Leader
 from strandline.sim.faults.injector import FaultInjector
 from strandline.sim.world.machine import Machine
 

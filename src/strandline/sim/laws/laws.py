@@ -9,12 +9,11 @@ from strandline.base.ids import TopicIdPartition
 from strandline.base.ports import DiskError
 from strandline.broker.node import Node
 from strandline.log.directory import parse_directory_name
-from strandline.replica.hosted import Hosted
+from strandline.replica.hosting.hosted import Hosted
 from strandline.sim.laws.clients.answers import Answers
 from strandline.sim.laws.clients.groups import Groups
 from strandline.sim.laws.cluster.incarnations import Incarnations
 from strandline.sim.laws.cluster.metadata import Metadata
-from strandline.sim.laws.cluster.standing import Standing
 from strandline.sim.laws.cluster.stops import Stops
 from strandline.sim.laws.cluster.votes import Votes
 from strandline.sim.laws.logs.checkpoints import Checkpoints
@@ -27,6 +26,8 @@ from strandline.sim.laws.partitions.fetches import Fetches
 from strandline.sim.laws.partitions.offers import look_at_offers
 from strandline.sim.laws.partitions.partitions import Partitions, Seen
 from strandline.sim.laws.partitions.recoveries import Recoveries
+from strandline.sim.laws.partitions.standing import Standing
+from strandline.sim.laws.partitions.transactions import Transactions
 from strandline.sim.laws.subject import Subject
 from strandline.sim.world.machine import Machine
 from strandline.sim.world.violation import Violation
@@ -53,6 +54,7 @@ class Laws:
         self.durable = Durable(world)
         self.stops = Stops(world)
         self.partitions = Partitions(world, self.fetches, self.logs, self.answers)
+        self.transactions = Transactions(world, self.partitions)
         self.metadata = Metadata(world, self.standing, self.recoveries, self.partitions)
         # Each law says which messages it hears of, and which answers, for the most have none for it.
         self.hearing: dict[tuple[type, type], list[Hear]] = {}
@@ -64,11 +66,12 @@ class Laws:
             self.groups,
             self.recoveries,
             self.metadata.eligible,
+            self.transactions,
         ):
             for which in hearing.HEARS:
                 self.hearing.setdefault(which, []).append(hearing.received)
         self.answering: dict[type, list[Answer]] = {}
-        for answering in (self.votes, self.fetches, self.answers, self.groups, self.standing):
+        for answering in (self.votes, self.fetches, self.answers, self.groups, self.standing, self.transactions):
             for kind in answering.ANSWERS:
                 self.answering.setdefault(kind, []).append(answering.replies)
         if world.options.racks:
@@ -114,6 +117,7 @@ class Laws:
         touched = self.partitions.look(machine, node)
         self.checkpoints.look(machine, node, touched)
         self.durable.look(machine, node, touched)
+        self.transactions.look(machine, touched)
         self.recoveries.look(machine, node)
         self.standing.look(machine, node)
         look_at_directories(machine, node, self.metadata.image)
@@ -142,6 +146,7 @@ class Laws:
         self.groups.forget(machine)
         self.standing.forget(machine)
         self.votes.forget(machine)
+        self.transactions.forget(machine)
 
     # --- when faults have ended
 

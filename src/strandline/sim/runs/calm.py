@@ -4,21 +4,22 @@ leader and a whole ISR, clients come through, replicas agree; then the histories
 
 from collections.abc import Sequence
 
-from strandline.base.ids import NOBODY, TopicPartition
+from strandline.base.ids import NOBODY, TRANSACTION_TOPIC, TopicPartition
 from strandline.base.value import Value
-from strandline.history.judge import judge
+from strandline.history import atomicity
+from strandline.history.judge import judge, report
 from strandline.history.operation import Key
-from strandline.history.policy import Facts
+from strandline.history.policy import Facts, every_writer
 from strandline.sim import loss_ledger
 from strandline.sim.clients.admin import Admin
 from strandline.sim.clients.client import Client, key_of
-from strandline.sim.clients.consumer import Consumer
 from strandline.sim.rotten import why_not_sound
+from strandline.sim.runs.plan import TRANSACTIONS
 from strandline.sim.scene import Scene
+from strandline.sim.simulation import World
 from strandline.sim.workloads.workload import Workload
 from strandline.sim.world.machine import Machine
 from strandline.sim.world.trace import Kind
-from strandline.sim.world.world import World
 
 BOUND_MS = 60_000
 
@@ -38,9 +39,11 @@ def calm(world: World, scene: Scene, admin: Admin, workloads: Sequence[Workload]
     writers: list[Client] = [admin, *[client for workload in workloads for client in workload.writers]]
     readers = [client for workload in workloads for client in workload.readers]
     finish(world, writers)
+    if TRANSACTIONS in world.options.workloads:
+        world.run_until("no transaction is open", lambda: why_open(world), BOUND_MS)
     world.run_until("all replicas agree", lambda: why_not_healed(world), BOUND_MS)
     finish(world, readers)
-    last = [Consumer(scene, f"last-{at}", at) for workload in workloads for at in workload.partitions()]
+    last = [workload.last_reader(at) for workload in workloads for at in workload.partitions()]
     for reader in last:
         scene.enter(reader)
     finish(world, last)
@@ -137,6 +140,11 @@ def why_not_healed(world: World) -> str | None:
     return world.why_not_whole() or world.laws.why_not_equal()
 
 
+def why_open(world: World) -> str | None:
+    start_all(world)
+    return world.laws.transactions.why_open()
+
+
 def why_no_progress(workloads: Sequence[Workload], before: Sequence[dict[str, int]]) -> str | None:
     for workload, counts in zip(workloads, before, strict=True):
         for name, count in workload.progress().items():
@@ -162,8 +170,13 @@ def judged(world: World, scene: Scene) -> None:
     """The clients' histories, by Jepsen's anomalies."""
     material = material_of(world, scene)
     judgement = judge(world.history.operations, material.facts, material.trimmed, material.finals)
-    if judgement.violations:
-        raise world.violated(judgement.violations[0].name, judgement.report())
+    wrong = list(judgement.violations)
+    if world.damage.is_exceeded(TRANSACTION_TOPIC):  # what was decided may be lost
+        wrong = [anomaly for anomaly in wrong if not every_writer(anomaly, lambda one: bool(one.transactional_id))]
+    else:
+        wrong += atomicity.find(world.history.operations, material.finals, material.facts.exceeded)
+    if wrong:
+        raise world.violated(wrong[0].name, report(wrong))
 
 
 class Material(Value, frozen=True):

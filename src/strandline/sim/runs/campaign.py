@@ -1,7 +1,7 @@
 """Many seeds, on several processes: every outcome as it comes, and nothing stops because one seed fails.
 
 `prepare`: `MODULE:NAME`, what each process does first (see `prepared`). `twice`: each seed runs in two processes that
-hash differently, and must do the same thing in both.
+hash differently, and must do the same thing in both. `workload`: all runs have this one alone.
 """
 
 import os
@@ -23,8 +23,10 @@ HASH_SEEDS = ("1", "2")
 class Worker:
     """A process that runs seeds, one after another, drawing their plans or with one that is written down."""
 
-    def __init__(self, prepare: str = "", hash_seed: str = HASH_SEEDS[0], plan: Path | None = None) -> None:
-        command = [sys.executable, "-m", "strandline.sim.runs.worker", *([prepare] if prepare else [])]
+    def __init__(
+        self, prepare: str = "", hash_seed: str = HASH_SEEDS[0], plan: Path | None = None, workload: str = ""
+    ) -> None:
+        command = [sys.executable, "-m", "strandline.sim.runs.worker", prepare, workload]
         environment = {**os.environ, "PYTHONHASHSEED": hash_seed}
         self.plan = plan or ""
         pipe = subprocess.PIPE
@@ -53,14 +55,22 @@ class Worker:
 
 
 def outcomes(
-    seeds: Sequence[int], jobs: int, *, prepare: str = "", plan: Path | None = None, twice: bool = False
+    seeds: Sequence[int],
+    jobs: int,
+    *,
+    prepare: str = "",
+    plan: Path | None = None,
+    workload: str = "",
+    twice: bool = False,
 ) -> Iterator[RunResult]:
     """The outcomes of all seeds, in the order in which they are ready. Closing the iterator stops the processes."""
     left = iter(seeds)
     lock = threading.Lock()
     done: queue.SimpleQueue[RunResult | None] = queue.SimpleQueue()
     hash_seeds = HASH_SEEDS if twice else HASH_SEEDS[:1]
-    teams = [[Worker(prepare, hash_seed, plan) for hash_seed in hash_seeds] for _ in range(min(jobs, len(seeds)))]
+    teams = [
+        [Worker(prepare, hash_seed, plan, workload) for hash_seed in hash_seeds] for _ in range(min(jobs, len(seeds)))
+    ]
 
     def following() -> int | None:
         with lock:

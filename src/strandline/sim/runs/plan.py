@@ -10,10 +10,10 @@ from msgspec import structs
 
 from strandline.base.value import Value
 from strandline.replica.serving.selection import RACK_AWARE
-from strandline.sim.runs.options import Options, draw_options
+from strandline.sim.world.options import Options, draw_options
 
-READING, COMPACTED, MEMBERS, STRAINED = "reading", "compacted", "members", "strained"
-UNDRAWN = (READING, COMPACTED, MEMBERS, STRAINED)  # workloads that are drawn apart
+READING, COMPACTED, MEMBERS, STRAINED, TRANSACTIONS = "reading", "compacted", "members", "strained", "transactions"
+UNDRAWN = (READING, COMPACTED, MEMBERS, STRAINED, TRANSACTIONS)  # workloads that are drawn apart
 OVERLAPPING = (  # of the scripted faults: those that need no plan of their own
     "ping pong",
     "held records",

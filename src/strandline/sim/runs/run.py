@@ -10,16 +10,16 @@ from strandline.history.operation import Operation
 from strandline.sim.clients.admin import Admin
 from strandline.sim.faults.injector import FaultInjector
 from strandline.sim.faults.table import DAMAGED, DIRECTORIES, ELIGIBLE, FAULTS, METADATA, MOVES, RECOVERIES, SCRIPTED
+from strandline.sim.hostile import TOPIC
 from strandline.sim.runs.calm import Material, calm, material_of
 from strandline.sim.runs.plan import Fault, Plan, draw_plan
 from strandline.sim.scene import Scene
-from strandline.sim.stranger.hostile import TOPIC
+from strandline.sim.simulation import World
 from strandline.sim.stranger.stranger import Stranger
 from strandline.sim.workloads.table import WORKLOADS
 from strandline.sim.workloads.workload import Setting, Workload
 from strandline.sim.world.trace import Trace
 from strandline.sim.world.violation import Violation
-from strandline.sim.world.world import World
 
 START_MS = 30_000  # a cluster without faults must have started by then
 SETUP_MS = 700  # what the admin has to make topics before clients begin
@@ -79,7 +79,13 @@ def play(world: World, scene: Scene, plan: Plan) -> None:
     world.run_until("all brokers are in", world.why_not_whole, START_MS)
     admin = Admin(scene, "admin")
     scene.enter(admin)
-    setting = Setting(options.min_isr, options.replication_factor, options.segment_bytes, options.pace_ms)
+    setting = Setting(
+        options.min_isr,
+        options.replication_factor,
+        options.segment_bytes,
+        options.pace_ms,
+        is_duplicating=options.weather.duplicated_permille > 0,
+    )
     workloads = [WORKLOADS[name](scene, admin, setting) for name in options.workloads]
     for workload in workloads:
         workload.setup()

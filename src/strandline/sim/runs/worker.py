@@ -1,8 +1,8 @@
 """A process that runs seeds: numbers come in, outcomes go out, one line each.
 
-`python -m strandline.sim.runs.worker [MODULE:NAME]`: what is named so is done first (see `prepared`). All seeds
-run in the same process, one after another; nothing is carried over from one to the next. A number may be followed by
-the path of a written plan, which then runs with that seed.
+`python -m strandline.sim.runs.worker [MODULE:NAME [WORKLOAD]]`: what is named so is done first (see `prepared`), and
+runs have this workload alone. All seeds run in the same process, one after another; nothing is carried over from one to
+the next. A number may be followed by the path of a written plan, which then runs with that seed.
 """
 
 import gc
@@ -15,9 +15,10 @@ import msgspec
 from strandline.sim.runs.prepared import prepare
 
 
-def work(wish: str) -> None:
+def work(wish: str, workload: str) -> None:
     prepare(wish)
     # Only now: what is imported may have a bug planted in it.
+    from strandline.sim.runs.alone import alone
     from strandline.sim.runs.plan import draw_plan, read_plan
     from strandline.sim.runs.run import RunResult, run_plan
 
@@ -27,6 +28,7 @@ def work(wish: str) -> None:
         gc.disable()  # a run keeps nearly all that it makes; to look through it again and again finds nothing
         try:
             plan = read_plan(Path(path).read_bytes()) if path else draw_plan(seed)
+            plan = alone(plan, workload) if workload else plan
             outcome = run_plan(msgspec.structs.replace(plan, seed=seed))
         except Exception as error:
             # The simulator itself broke. That is one more failed seed; the others go on.
@@ -39,4 +41,4 @@ def work(wish: str) -> None:
 
 
 if __name__ == "__main__":
-    work(sys.argv[1] if len(sys.argv) > 1 else "")
+    work(*[*sys.argv[1:], "", ""][:2])

@@ -14,10 +14,7 @@ from strandline.base.effects import Answered, Event, Reply, Send
 from strandline.base.ids import METADATA_TOPIC, METADATA_TOPIC_ID, ZERO_UUID, NodeId, Uuid
 from strandline.base.value import Value
 from strandline.sim.clients.admin import Admin
-from strandline.sim.laws.laws import Laws
-from strandline.sim.runs.options import Options
-from strandline.sim.scene import Scene
-from strandline.sim.stranger.hostile import (
+from strandline.sim.hostile import (
     PLAIN_NUMBERS,
     PLAIN_TEXTS,
     TOPIC,
@@ -29,9 +26,12 @@ from strandline.sim.stranger.hostile import (
     served,
     single_faults,
 )
+from strandline.sim.laws.laws import Laws
+from strandline.sim.scene import Scene
+from strandline.sim.simulation import World
 from strandline.sim.world.connection import Connection, Station
 from strandline.sim.world.machine import CLUSTER_ID, METADATA_DIR, Machine
-from strandline.sim.world.world import World
+from strandline.sim.world.options import Options
 from strandline.wire.api import API_BY_KEY, APIS, Api
 from strandline.wire.batch import build
 from strandline.wire.messages.groups.join_group import JoinGroupResponse

@@ -11,7 +11,7 @@ from random import Random
 from strandline.base.effects import Event, Send
 from strandline.base.ids import METADATA_TOPIC, METADATA_TOPIC_ID
 from strandline.base.value import Value
-from strandline.sim.stranger.hostile import (
+from strandline.sim.hostile import (
     HEADER_EXTREMES,
     PLAIN_NUMBERS,
     PLAIN_TEXTS,
@@ -25,10 +25,10 @@ from strandline.sim.stranger.hostile import (
     request_layout,
     served,
 )
+from strandline.sim.simulation import World
 from strandline.sim.world.connection import Station
 from strandline.sim.world.machine import CLUSTER_ID, Machine
 from strandline.sim.world.trace import Kind
-from strandline.sim.world.world import World
 from strandline.wire.api import Api
 from strandline.wire.batch import build
 

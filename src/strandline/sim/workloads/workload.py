@@ -13,6 +13,7 @@ from strandline.sim.clients.client import Client, Stage
 from strandline.sim.clients.committer import Committer
 from strandline.sim.clients.consumer import Consumer
 from strandline.sim.clients.producer import Producer
+from strandline.sim.clients.transactional import Transactional
 
 
 class Setting(Value, frozen=True):
@@ -22,6 +23,7 @@ class Setting(Value, frozen=True):
     replication_factor: int
     segment_bytes: str
     pace_ms: int  # between two batches of one producer, on average
+    is_duplicating: bool = False  # requests may come twice
 
 
 class Workload(ABC):
@@ -47,11 +49,16 @@ class Workload(ABC):
         """What a last reader reads from beginning to end."""
         return ()
 
+    def last_reader(self, at: TopicPartition) -> Consumer:
+        return Consumer(self.stage, f"last-{at}", at)
+
     def progress(self) -> dict[str, int]:
         """Counters by client: each of them must grow once faults have ended."""
         done = {client.name: client.acked for client in self.writers if is_answered(client)}
         return done | {client.name: client.read for client in self.readers if isinstance(client, Consumer)}
 
 
-def is_answered(client: Client) -> TypeGuard[Producer | Committer]:
-    return isinstance(client, Committer) or (isinstance(client, Producer) and client.acks != 0)
+def is_answered(client: Client) -> TypeGuard[Producer | Committer | Transactional]:
+    if isinstance(client, Producer):
+        return client.acks != 0
+    return isinstance(client, Committer) or (isinstance(client, Transactional) and not client.naps)

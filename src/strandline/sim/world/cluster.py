@@ -4,8 +4,8 @@ from typing import Any
 
 from strandline.base.ids import NodeId, TopicIdPartition, TopicPartition
 from strandline.metadata.image import Image, Partition
-from strandline.sim.runs.options import Options
 from strandline.sim.world.machine import Machine, Surroundings
+from strandline.sim.world.options import Options
 from strandline.sim.world.trace import Trace
 
 

@@ -7,9 +7,9 @@ from random import Random
 from typing import Any
 
 from strandline.history.operation import History
-from strandline.replica.hosted import Hosted
-from strandline.sim.runs.options import Options
+from strandline.replica.hosting.hosted import Hosted
 from strandline.sim.world.network import Network
+from strandline.sim.world.options import Options
 from strandline.sim.world.timeline import Timeline
 from strandline.sim.world.trace import Kind, Moment, Trace
 from strandline.sim.world.violation import Violation

@@ -39,7 +39,7 @@ from strandline.log.directory import DirectoryMeta, write_meta
 from strandline.log.evidence.wholeness import distrust
 from strandline.log.files.room import needed_room
 from strandline.quorum.tokens import LogSynced
-from strandline.replica.hosted import Hosted
+from strandline.replica.hosting.hosted import Hosted
 from strandline.replica.tokens import ReplicaToken
 from strandline.sim.world.connection import Station
 from strandline.sim.world.disk import PowerLost, SimDisk

@@ -5,7 +5,7 @@ from tests.unit.replica.conftest import AT, World
 
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import NodeId
-from strandline.replica.following.follower import Follower, Served
+from strandline.replica.hosting.follower import Follower, Served
 
 
 @pytest.mark.parametrize("high_watermark", [-1, 0, 1 << 61])

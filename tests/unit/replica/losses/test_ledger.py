@@ -13,8 +13,8 @@ from strandline.base.ids import TopicIdPartition, Uuid
 from strandline.base.ports import DiskError
 from strandline.metadata.losses import AT_MOST, EXACTLY, NO_END, UNKNOWN
 from strandline.metadata.records import LossEvent
-from strandline.replica.losses import ledger as module
-from strandline.replica.losses.ledger import ASIDE, FILE, Ledger, Lost
+from strandline.replica.hosting import ledger as module
+from strandline.replica.hosting.ledger import ASIDE, FILE, Ledger, Lost
 from strandline.sim.world.disk import SimDisk
 
 AT = TopicIdPartition(Uuid(b"id of topic t  ."), 3)

@@ -13,10 +13,10 @@ from strandline.log.checkpoints import format_offsets
 from strandline.metadata import records as r
 from strandline.metadata.losses import AT_MOST, EXACTLY, NO_END, UNKNOWN
 from strandline.metadata.registrations import RECOVERED, RECOVERING
-from strandline.replica.following.follower import Cut, Follower
-from strandline.replica.losses.ledger import FILE, Ledger
-from strandline.replica.serving.leader import Leader
-from strandline.replica.storage.rows import HIGH_WATERMARKS
+from strandline.replica.hosting.follower import Cut, Follower
+from strandline.replica.hosting.leader import Leader
+from strandline.replica.hosting.ledger import FILE, Ledger
+from strandline.replica.hosting.rows import HIGH_WATERMARKS
 from strandline.replica.tokens import CheckpointSaved
 from strandline.wire.batch import build
 
@@ -362,7 +362,7 @@ def test_an_unclean_leader_that_returns_after_a_clean_stop_records_nothing_more(
     world.change(leader=NOBODY, isr=())
     led_uncleanly_by(world, 2, losses=(r.LossEvent(start=5, certainty=AT_MOST, old_epoch=1, new_epoch=2),))
     world.change(leader=NOBODY, isr=(), eligible_leader_replicas=(2,))
-    world.change(leader=2, isr=(2,))
+    world.change(leader=2, isr=(2,), eligible_leader_replicas=())
     assert type(role_of(world, 2)) is Leader
     assert noted(world, 2) == [(5, NO_END, AT_MOST)]
 

@@ -9,7 +9,7 @@ from strandline.base.ids import NOBODY, ZERO_UUID, NodeId, TopicIdPartition, Uui
 from strandline.base.ports import DiskError, DiskFull
 from strandline.log.evidence.clean_shutdown import Place
 from strandline.log.evidence.wholeness import FILE, Vouched, take_vouched
-from strandline.replica.losses.wholeness import Whole
+from strandline.replica.hosting.wholeness import Whole
 
 PLACE = Place("cluster", 1, (("/d1", Uuid(b"1" * 16)), ("/d2", Uuid(b"2" * 16))))
 BEFORE, NOW = Uuid(b"p" * 16), Uuid(b"q" * 16)

@@ -12,11 +12,11 @@ from strandline.base.ids import NodeId, TopicIdPartition, Uuid
 from strandline.log.evidence.clean_shutdown import LogsLeft
 from strandline.log.evidence.inventory import Left
 from strandline.metadata.losses import EXACTLY, Cause, withdrawal
-from strandline.replica.following.follower import Follower
-from strandline.replica.losses.withdrawals import Withdrawals, Withdrawn
-from strandline.replica.losses.withdrawing import left_in
+from strandline.replica.hosting.follower import Follower
+from strandline.replica.hosting.leader import Leader
+from strandline.replica.hosting.withdrawals import Withdrawals, Withdrawn
 from strandline.replica.replicas import Replicas
-from strandline.replica.serving.leader import Leader
+from strandline.replica.withdrawing import left_in
 
 ME = NodeId(2)
 FOLDER = "/data2/t-0"

@@ -10,7 +10,7 @@ from strandline.base.effects import Answered, Failed, Failure, ToController
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import BrokerEpoch, NodeId, Uuid
 from strandline.metadata import records as r
-from strandline.replica.serving.isr import Committed, PendingShrink
+from strandline.replica.hosting.isr import Committed, PendingShrink
 from strandline.wire.messages.brokers.alter_partition import (
     AlterPartitionResponse,
     PartitionDataResponse,

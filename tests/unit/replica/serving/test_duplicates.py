@@ -9,8 +9,8 @@ from strandline.base.errors import ErrorCode as E
 from strandline.base.ids import NodeId
 from strandline.log.log import Log
 from strandline.metadata.registrations import RECOVERING
+from strandline.replica.hosting.leader import Leader
 from strandline.replica.serving import awaited
-from strandline.replica.serving.leader import Leader
 from strandline.wire.batch import read_header
 
 PRODUCER = 7

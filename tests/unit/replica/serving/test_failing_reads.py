@@ -12,7 +12,7 @@ from strandline.base.errors import ErrorCode
 from strandline.base.ids import NodeId, Uuid
 from strandline.base.ports import DiskError
 from strandline.metadata import records as r
-from strandline.replica.hosted import Hosted
+from strandline.replica.hosting.hosted import Hosted
 from strandline.wire.messages.records.delete_records import (
     DeleteRecordsPartition,
     DeleteRecordsRequest,

@@ -8,7 +8,7 @@ from strandline.base.effects import Endpoint
 from strandline.base.ids import ZERO_UUID, BrokerEpoch, LeaderEpoch, NodeId, PartitionEpoch
 from strandline.base.time import Instant
 from strandline.metadata.image import Broker, Partition
-from strandline.replica.serving.leader import NEVER_FETCHED, Cluster, Leader
+from strandline.replica.hosting.leader import NEVER_FETCHED, Cluster, Leader
 from strandline.replica.serving.selection import preferred_read_replica, select_in_rack
 
 NOW = Instant(1_000_000)

@@ -8,11 +8,12 @@ import pytest
 from tests.rows import each
 from tests.unit.replica.conftest import AT, CALLER, START, World
 
-from strandline.base.effects import Answered, Effect, Failed, Failure, ToBroker
+from strandline.base.effects import Answered, Effect, Failed, Failure, Reply, ToBroker
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import TRANSACTION_TOPIC, NodeId, TopicPartition, Uuid
 from strandline.metadata import records as r
-from strandline.replica.config import ReplicaConfig
+from strandline.metadata.configs.config_key import ConfigValue
+from strandline.replica.serving.transactions.describing import describe_producers
 from strandline.wire.batch import build
 from strandline.wire.messages.records.fetch import FetchPartition, FetchRequest, FetchTopic
 from strandline.wire.messages.records.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
@@ -23,6 +24,7 @@ from strandline.wire.messages.transactions.add_partitions_to_txn import (
     AddPartitionsToTxnResult,
     AddPartitionsToTxnTopicResult,
 )
+from strandline.wire.messages.transactions.describe_producers import DescribeProducersRequest, TopicRequest
 from strandline.wire.messages.transactions.write_txn_markers import (
     WritableTxnMarker,
     WritableTxnMarkerTopic,
@@ -36,9 +38,9 @@ STATE_ID = Uuid(b"id of its states")
 class TxnWorld(World):
     """Broker 3 coordinates every transaction; it answers when a test says so."""
 
-    def __init__(self, **config: Any) -> None:
+    def __init__(self, static: dict[str, ConfigValue] | None = None) -> None:
         self.questions: list[ToBroker] = []
-        super().__init__(3, ReplicaConfig(**config))
+        super().__init__(3, static=static)
         self.commit(
             r.TopicRecord(name=TRANSACTION_TOPIC, topic_id=STATE_ID),
             r.PartitionRecord(partition_id=0, topic_id=STATE_ID, replicas=(4,), isr=(4,), leader=3),
@@ -50,7 +52,7 @@ class TxnWorld(World):
         self.questions += [effect for effect in effects if isinstance(effect, ToBroker)]
         super().perform(node, effects)
 
-    def answer(self, error: ErrorCode = NONE) -> None:
+    def answer(self, error: int = NONE) -> None:
         asked = self.questions.pop(0)
         assert asked.node == 3
         row = AddPartitionsToTxnPartitionResult(partition_index=0, partition_error_code=error)
@@ -241,6 +243,13 @@ def test_a_batch_whose_time_is_up_is_not_appended_later(world: TxnWorld) -> None
     assert world.log.log_end_offset == 0
 
 
+def test_who_waits_for_a_coordinator_is_told_at_once_when_the_leadership_ends(world: TxnWorld) -> None:
+    first, second = world.write(), world.write(1)
+    world.change(leader=2)
+    assert [answer().error_code for answer in (first, second)] == [ErrorCode.NOT_LEADER_OR_FOLLOWER] * 2
+    world.nodes[NodeId(1)].check()
+
+
 def test_a_leader_that_leads_no_longer_appends_nothing_whatever_the_coordinator_says(world: TxnWorld) -> None:
     answer = world.write()
     world.change(leader=2)
@@ -261,9 +270,9 @@ def test_acks_1_is_answered_when_it_is_appended_and_acks_0_never(acks: int) -> N
 
 
 def test_verification_can_be_switched_off() -> None:
-    world = TxnWorld(verifies_transactions=False)
+    world = TxnWorld({"transaction.partition.verification.enable": False})
     world.write()
-    assert (world.questions, world.log.log_end_offset) == ([], 0)
+    assert (world.questions, world.log.log_end_offset) == ([], 1)
 
 
 def test_other_batches_ask_nobody(world: TxnWorld) -> None:
@@ -281,6 +290,41 @@ def test_a_transaction_of_another_epoch_is_asked_for_itself(world: TxnWorld) -> 
     world.answer()
     world.run(1_000)
     assert (old().error_code, new().error_code) == (ErrorCode.INVALID_PRODUCER_EPOCH, NONE)
+
+
+def test_the_answer_about_one_epoch_is_not_taken_for_that_about_another(world: TxnWorld) -> None:
+    """Both wait while a request is under way, and an answer names the transactional id alone."""
+    world.write(producer=(8, 0), transactional_id="other")
+    old, new = world.write(), world.write(producer=(7, 1))
+    world.answer()
+    assert [len(question.message.transactions) for question in world.questions] == [1]
+    world.answer(ErrorCode.PRODUCER_FENCED)
+    world.answer()
+    world.run(1_000)
+    assert (old().error_code, new().error_code) == (ErrorCode.INVALID_PRODUCER_EPOCH, NONE)
+
+
+def test_an_answer_with_an_error_that_nobody_knows_is_an_error(world: TxnWorld) -> None:
+    answer = world.write()
+    world.answer(9_999)
+    assert answer().error_code == ErrorCode.UNKNOWN_SERVER_ERROR
+
+
+def test_no_batch_comes_before_one_that_was_held_and_refused(world: TxnWorld) -> None:
+    """The log does not know the producer, and would take any sequence (see `awaited`)."""
+    first = world.write(timeout_ms=100)
+    world.run(100)
+    asked = world.questions.pop(0)
+    world.perform(NodeId(1), world.nodes[NodeId(1)].step(Failed(asked.token, Failure.CLOSED), world.now))
+    world.run(100)
+    assert first().error_code == ErrorCode.REQUEST_TIMED_OUT
+    second = world.write(1)
+    world.answer()
+    assert second().error_code == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+    again = world.write()
+    world.answer()
+    world.run(1_000)
+    assert (again().error_code, again().base_offset) == (NONE, 0)
 
 
 # --- markers
@@ -381,3 +425,16 @@ def test_a_consumer_that_waits_gets_a_transaction_when_its_marker_is_committed(w
     world.run(1_000)
     assert answer().last_stable_offset == 2
     assert answer().records
+
+
+def test_a_follower_describes_its_producers_too(world: TxnWorld) -> None:
+    """An operator may ask any broker (KIP-664)."""
+    begun(world)
+    request = DescribeProducersRequest(topics=(TopicRequest(name="t", partition_indexes=(0, 1)),))
+    for node in (1, 2):
+        (reply,) = describe_producers(world.nodes[NodeId(node)].host, world.to(0), request, world.now)
+        assert isinstance(reply, Reply)
+        known, unknown = reply.message.topics[0].partitions
+        (row,) = known.active_producers
+        assert (row.producer_id, row.producer_epoch, row.current_txn_start_offset) == (7, 0, 0)
+        assert unknown.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION

@@ -8,7 +8,7 @@ from strandline.log.directory import future_name, write_partition_metadata
 from strandline.metadata import records as r
 from strandline.metadata.image import LOST_DIRECTORY, TOPIC_RESOURCE
 from strandline.replica.config import LogDir
-from strandline.replica.storage.directories import Directories
+from strandline.replica.hosting.directories import Directories
 from strandline.sim.world.disk import SimDisk
 from strandline.wire.batch import patch, read_header
 

@@ -13,8 +13,8 @@ from strandline.log.directory import write_partition_metadata
 from strandline.metadata import records as r
 from strandline.metadata.image import LOST_DIRECTORY, UNASSIGNED_DIRECTORY
 from strandline.replica.config import LogDir
-from strandline.replica.serving.leader import Leader
-from strandline.replica.storage.directories import Directories
+from strandline.replica.hosting.directories import Directories
+from strandline.replica.hosting.leader import Leader
 from strandline.replica.storage.moving.assignments import REPLICAS_MAX
 from strandline.replica.tokens import CheckpointSaved
 from strandline.sim.world.disk import SimDisk

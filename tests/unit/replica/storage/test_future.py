@@ -12,12 +12,12 @@ from strandline.log.checkpoints import format_topic_ids, parse_topic_ids
 from strandline.log.log import Log
 from strandline.metadata import records as r
 from strandline.metadata.image import BROKER_RESOURCE
-from strandline.replica.following.follower import Cut, Follower
-from strandline.replica.hosted import Hosted
+from strandline.replica.hosting.follower import Cut, Follower
+from strandline.replica.hosting.hosted import Hosted
+from strandline.replica.hosting.rows import TOPIC_IDS
 from strandline.replica.storage.moving import future
 from strandline.replica.storage.moving import futures as futures_module
 from strandline.replica.storage.moving.futures import Futures
-from strandline.replica.storage.rows import TOPIC_IDS
 
 E = ErrorCode
 T0 = TopicPartition("t", 0)

@@ -9,7 +9,7 @@ from strandline.base.errors import ErrorCode
 from strandline.base.ids import NodeId, TopicIdPartition, TopicPartition, Uuid
 from strandline.metadata import records as r
 from strandline.replica.config import LogDir
-from strandline.replica.storage.directories import Directories
+from strandline.replica.hosting.directories import Directories
 from strandline.server.storage.disk import RealDisk
 
 ME = NodeId(1)

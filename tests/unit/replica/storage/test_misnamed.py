@@ -16,8 +16,8 @@ from strandline.base.ports import DiskError
 from strandline.metadata import records as r
 from strandline.metadata.image import Image
 from strandline.metadata.losses import AT_MOST
-from strandline.replica.following.follower import Follower
-from strandline.replica.hosted import Hosted
+from strandline.replica.hosting.follower import Follower
+from strandline.replica.hosting.hosted import Hosted
 from strandline.replica.replicas import Replicas
 
 ME = NodeId(2)

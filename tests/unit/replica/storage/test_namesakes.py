@@ -7,7 +7,7 @@ import pytest
 from strandline.base.ids import TopicPartition
 from strandline.log.checkpoints import parse_offsets
 from strandline.metadata import records as r
-from strandline.replica.storage.rows import HIGH_WATERMARKS, RECOVERY_POINTS
+from strandline.replica.hosting.rows import HIGH_WATERMARKS, RECOVERY_POINTS
 
 AT = TopicPartition("t", 0)
 

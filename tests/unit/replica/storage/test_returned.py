@@ -11,7 +11,7 @@ from strandline.log.evidence.inventory import Left
 from strandline.metadata import records as r
 from strandline.metadata.image import LOST_DIRECTORY
 from strandline.metadata.losses import NO_END, Cause
-from strandline.replica.losses.withdrawing import left_in
+from strandline.replica.withdrawing import left_in
 
 ME = NodeId(2)
 OTHER = TopicIdPartition(AT.topic_id, 1)

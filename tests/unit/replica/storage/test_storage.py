@@ -16,7 +16,7 @@ from strandline.log.log import Log
 from strandline.metadata import records as r
 from strandline.metadata.image import TOPIC_RESOURCE, UNASSIGNED_DIRECTORY
 from strandline.replica.config import ReplicaConfig
-from strandline.replica.following.follower import Cut
+from strandline.replica.hosting.follower import Cut
 from strandline.replica.storage.flushing import Flush
 
 AT = TopicPartition("t", 0)

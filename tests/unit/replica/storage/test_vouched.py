@@ -9,7 +9,7 @@ from tests.unit.replica.losses.test_withdrawing import FOLDER, ME, found, log_of
 from strandline.base.ids import TopicPartition
 from strandline.log.checkpoints import format_offsets
 from strandline.log.directory import read_topic_id, write_partition_metadata
-from strandline.replica.storage.rows import CLEANED, HIGH_WATERMARKS, LOG_STARTS, RECOVERY_POINTS
+from strandline.replica.hosting.rows import CLEANED, HIGH_WATERMARKS, LOG_STARTS, RECOVERY_POINTS
 
 NAME = TopicPartition("t", 0)
 LAST = f"{FOLDER}/{4:020d}"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from strandline.client.admin.loss_ledger import ask_ledger
 from strandline.client.brokers import brokers_of
-from strandline.replica.losses.ledger import FILE, Book, read
+from strandline.replica.hosting.ledger import FILE, Book, read
 from strandline_spark.errors import StrandlineError
 
 if TYPE_CHECKING:

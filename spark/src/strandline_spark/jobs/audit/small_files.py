@@ -12,7 +12,7 @@ from strandline.log.directory import DamagedMetadata, parse_directory_name, read
 from strandline.log.evidence.clean_shutdown import FILE as MARKER
 from strandline.log.evidence.clean_shutdown import Marker, whole_marker
 from strandline.log.files.epoch_file import EPOCHS_FILE
-from strandline.replica.storage.rows import CLEANED, HIGH_WATERMARKS, LOG_STARTS, RECOVERY_POINTS
+from strandline.replica.hosting.rows import CLEANED, HIGH_WATERMARKS, LOG_STARTS, RECOVERY_POINTS
 from strandline.server.storage.disk import RealDisk
 from strandline_spark.replica.left import is_of
 

@@ -1,10 +1,12 @@
-"""DescribeProducers: the producers that a partition's leader knows, and their open transactions (KIP-664)."""
+"""DescribeProducers: the producers that a replica knows, and their open transactions (KIP-664).
+
+Clients ask the leader, unless an operator names a broker: so a follower answers too.
+"""
 
 from strandline.base.effects import Effect, Reply, ReplyTo
 from strandline.base.errors import ErrorCode, message_of
 from strandline.base.time import Instant
-from strandline.replica.host import Host
-from strandline.replica.serving.leader import Leader
+from strandline.replica.hosting.host import Host
 from strandline.wire.messages.transactions.describe_producers import (
     DescribeProducersRequest,
     DescribeProducersResponse,
@@ -25,11 +27,10 @@ def describe_producers(host: Host, to: ReplyTo, request: DescribeProducersReques
 
 def described(host: Host, topic: str, index: int) -> PartitionResponse:
     hosted = host.partitions.named(topic, index)
-    leader = None if hosted is None else hosted.role
-    if type(leader) is not Leader:
+    if hosted is None or hosted.role is None:
         error = host.why_not_leader(topic, None, index)
         return PartitionResponse(partition_index=index, error_code=error, error_message=message_of(error))
-    opened = leader.log.transactions.open
+    opened = hosted.log.transactions.open
     rows = tuple(
         ProducerState(
             producer_id=producer_id,
@@ -39,6 +40,6 @@ def described(host: Host, topic: str, index: int) -> PartitionResponse:
             coordinator_epoch=producer.coordinator_epoch,
             current_txn_start_offset=opened.get(producer_id, -1),
         )
-        for producer_id, producer in sorted(leader.log.producers.known.items())
+        for producer_id, producer in sorted(hosted.log.producers.known.items())
     )
     return PartitionResponse(partition_index=index, error_code=ErrorCode.NONE, active_producers=rows)

@@ -12,11 +12,11 @@ from strandline.base.ids import TopicPartition
 from strandline.base.ports import DiskError
 from strandline.base.time import Instant
 from strandline.log.refusals import Refused
-from strandline.replica.host import Host
-from strandline.replica.hosted import Hosted
+from strandline.replica.hosting.host import Host
+from strandline.replica.hosting.hosted import Hosted
+from strandline.replica.hosting.leader import Leader
 from strandline.replica.serving.fetching import Fetching
 from strandline.replica.serving.internal_append import InternalAppend
-from strandline.replica.serving.leader import Leader
 from strandline.replica.serving.transactions.verifying import Verifying
 from strandline.wire.control import EndTxnMarker
 from strandline.wire.messages.transactions.write_txn_markers import (
@@ -129,6 +129,7 @@ class Markers:
 
         def done(error: ErrorCode, base_offset: int, now: Instant) -> list[Effect]:
             del base_offset
+            leader.log.transactions.committed(leader.high_watermark)
             if error is not ErrorCode.NONE:
                 return told(error)
             return self.ended(hosted.name, asked.producer_id, marker.commits, now) + told(error)

@@ -10,19 +10,20 @@ Rules:
   - a marker that is appended meanwhile may have ended the transaction that was verified: the coordinator is asked again
   - each coordinator is asked with one request at a time, for all that waits for it; what it cannot answer just now is
     asked again
-  - who waits is answered when this leadership has ended
+  - of one transactional id a request has one producer at most, for the answer has the id alone
+  - who waits is answered as soon as this leadership ends
 """
 
 from collections.abc import Callable
 
 from strandline.base.effects import Answered, Effect, Failed, ToBroker
-from strandline.base.errors import ErrorCode
+from strandline.base.errors import ErrorCode, error_of
 from strandline.base.ids import NOBODY, TRANSACTION_TOPIC, NodeId, TopicPartition
 from strandline.base.time import Instant
 from strandline.coordination.partitioning import partition_for
-from strandline.replica.host import Host
-from strandline.replica.hosted import Hosted
-from strandline.replica.serving.leader import Leader
+from strandline.replica.hosting.host import Host
+from strandline.replica.hosting.hosted import Hosted
+from strandline.replica.hosting.leader import Leader
 from strandline.replica.timers import Alarm
 from strandline.replica.tokens import VerificationSent
 from strandline.wire.batch import BatchHeader
@@ -35,7 +36,6 @@ from strandline.wire.messages.transactions.add_partitions_to_txn import (
 
 VERSION = 5
 TIMEOUT_MS = 10_000
-AGAIN_MS = 20
 WAITING_MAX = 100_000  # batches
 
 # The coordinator is another one, or does not know yet.
@@ -45,6 +45,8 @@ AGAIN = (
     ErrorCode.COORDINATOR_NOT_AVAILABLE,
     ErrorCode.NOT_COORDINATOR,
     ErrorCode.NETWORK_EXCEPTION,
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,  # or it does not know of a new topic yet; then it adds none of what was asked
+    ErrorCode.OPERATION_NOT_ATTEMPTED,
 )
 Then = Callable[[ErrorCode, Instant], list[Effect]]
 
@@ -52,11 +54,32 @@ Then = Callable[[ErrorCode, Instant], list[Effect]]
 class Question:
     """A producer's transaction in one partition, and the batches that wait for the answer."""
 
-    __slots__ = ("adds", "hosted", "is_stale", "leader", "producer", "then", "transactional_id", "until")
+    __slots__ = (
+        "adds",
+        "done",
+        "hosted",
+        "is_stale",
+        "leader",
+        "not_before",
+        "producer",
+        "required",
+        "then",
+        "transactional_id",
+        "until",
+        "verifying",
+    )
 
     def __init__(
-        self, hosted: Hosted, leader: Leader, transactional_id: str, producer: tuple[int, int], adds: bool, until: int
+        self,
+        verifying: "Verifying",
+        hosted: Hosted,
+        leader: Leader,
+        transactional_id: str,
+        producer: tuple[int, int],
+        adds: bool,
+        until: int,
     ) -> None:
+        self.verifying = verifying
         self.hosted = hosted
         self.leader = leader
         self.transactional_id = transactional_id
@@ -65,10 +88,16 @@ class Question:
         self.until = until
         self.is_stale = False  # a marker came meanwhile
         self.then: list[Then] = []
+        self.not_before = 0  # a coordinator that could not say was asked a moment ago
+        self.required = 0  # no high watermark answers it
+        self.done = False
 
     @property
     def is_led(self) -> bool:
         return self.hosted.role is self.leader and not self.hosted.gone
+
+    def complete(self, error: ErrorCode, now: Instant) -> list[Effect]:
+        return self.verifying.answer(self, error, now)
 
 
 class Verifying:
@@ -80,17 +109,27 @@ class Verifying:
         self.under_way: dict[NodeId, tuple[int, list[Question]]] = {}
         self.count = 0  # of requests
         self.waiting = 0  # batches
+        self.failures = 0  # partitions that a coordinator did not confirm
         self.wake = Alarm(host.timers, self.go_on)
 
     def must_ask(self, hosted: Hosted, leader: Leader, header: BatchHeader) -> bool:
         """May this batch not be appended at once?"""
-        if not header.is_transactional or not self.host.config.verifies_transactions:
+        if not header.is_transactional:
             return False
         if header.producer_epoch in self.questions.get((hosted, header.producer_id), ()):
             return True
         known = leader.log.producers.known.get(header.producer_id)
         is_open = leader.log.transactions.is_open(header.producer_id)
-        return not (is_open and known is not None and known.epoch == header.producer_epoch)
+        is_known = is_open and known is not None and known.epoch == header.producer_epoch
+        return not is_known and self.is_enabled
+
+    @property
+    def is_enabled(self) -> bool:
+        return bool(self.host.number("transaction.partition.verification.enable"))
+
+    @property
+    def pause_ms(self) -> int:
+        return int(self.host.number("add.partitions.to.txn.retry.backoff.ms"))
 
     def ask(
         self,
@@ -113,9 +152,12 @@ class Verifying:
         if question is not None:
             question.then.append(then)
             return []
-        question = Question(hosted, leader, transactional_id, producer, adds, now + max(patience_ms, AGAIN_MS))
+        question = Question(
+            self, hosted, leader, transactional_id, producer, adds, now + max(patience_ms, self.pause_ms)
+        )
         question.then.append(then)
         epochs[header.producer_epoch] = question
+        hosted.held[question] = None
         self.idle[question] = None
         return self.go_on(now)
 
@@ -140,8 +182,8 @@ class Verifying:
                 effects += self.answer(question, ErrorCode.REQUEST_TIMED_OUT, now)
             else:
                 node = self.coordinator_of(question.transactional_id)
-                if node == NOBODY:
-                    self.wake.set(now + AGAIN_MS)
+                if node == NOBODY or now < question.not_before:
+                    self.wake.set(question.not_before if now < question.not_before else now + self.pause_ms)
                 elif node not in self.under_way:
                     by_node.setdefault(node, []).append(question)
         for node, questions in by_node.items():
@@ -159,13 +201,17 @@ class Verifying:
     def send(self, node: NodeId, questions: list[Question]) -> Effect:
         assert node not in self.under_way and questions
         grouped: dict[tuple[str, tuple[int, int], bool], dict[str, list[int]]] = {}
+        asked: dict[str, tuple[tuple[int, int], bool]] = {}
         for question in questions:
+            who = question.producer, question.adds
+            if asked.setdefault(question.transactional_id, who) != who:
+                continue  # it is asked with the next request
             question.is_stale = False
             del self.idle[question]
             row = grouped.setdefault((question.transactional_id, question.producer, question.adds), {})
             row.setdefault(question.hosted.name.topic, []).append(question.hosted.name.partition)
         self.count += 1
-        self.under_way[node] = self.count, questions
+        self.under_way[node] = self.count, [question for question in questions if question not in self.idle]
         transactions = tuple(
             AddPartitionsToTxnTransaction(
                 transactional_id=transactional_id,
@@ -186,20 +232,25 @@ class Verifying:
         errors = errors_in(event.message) if isinstance(event, Answered) else {}
         effects: list[Effect] = []
         for question in questions:
+            if question.done:
+                continue  # the leadership has ended
             error = errors.get((question.transactional_id, question.hosted.name), ErrorCode.NETWORK_EXCEPTION)
             if not question.is_led:
                 effects += self.answer(question, ErrorCode.NOT_LEADER_OR_FOLLOWER, now)
             elif error not in AGAIN and not question.is_stale:
+                self.failures += error is not ErrorCode.NONE
                 effects += self.answer(question, error, now)
             elif question.until <= now:
                 effects += self.answer(question, ErrorCode.REQUEST_TIMED_OUT, now)
             else:
+                question.not_before = now + self.pause_ms
                 self.idle[question] = None
-                self.wake.set(now + AGAIN_MS)
-        fresh = [question for question in self.idle if question not in questions]
-        return effects + (self.go_on(now) if fresh else [])
+        return effects + self.go_on(now)
 
     def answer(self, question: Question, error: ErrorCode, now: Instant) -> list[Effect]:
+        assert not question.done, "answered once"
+        question.done = True
+        question.hosted.held.pop(question, None)
         key = question.hosted, question.producer[0]
         del self.questions[key][question.producer[1]]
         if not self.questions[key]:
@@ -214,7 +265,7 @@ class Verifying:
     def check(self) -> None:
         known = {question for epochs in self.questions.values() for question in epochs.values()}
         assert self.waiting == sum(len(question.then) for question in known)
-        asked = [question for _, questions in self.under_way.values() for question in questions]
+        asked = [question for _, questions in self.under_way.values() for question in questions if not question.done]
         assert known == {*asked, *self.idle}
 
 
@@ -222,7 +273,7 @@ def errors_in(response: AddPartitionsToTxnResponse) -> dict[tuple[str, TopicPart
     if response.error_code:
         return {}
     return {
-        (one.transactional_id, TopicPartition(topic.name, row.partition_index)): ErrorCode(row.partition_error_code)
+        (one.transactional_id, TopicPartition(topic.name, row.partition_index)): error_of(row.partition_error_code)
         for one in response.results_by_transaction
         for topic in one.topic_results
         for row in topic.results_by_partition

@@ -10,9 +10,9 @@ from strandline.base.ports import DiskError
 from strandline.base.time import Instant
 from strandline.log.directory import directory_name
 from strandline.replica.config import LogDir
-from strandline.replica.hosted import Hosted
+from strandline.replica.hosting.found_log import FoundLog
+from strandline.replica.hosting.hosted import Hosted
 from strandline.replica.storage.moving.futures import Futures
-from strandline.replica.storage.opening.found_log import FoundLog
 from strandline.replica.storage.opening.owners import make_room
 
 

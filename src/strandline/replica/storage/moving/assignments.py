@@ -9,8 +9,8 @@ from strandline.base.effects import Effect
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import ZERO_UUID, TopicIdPartition, Uuid
 from strandline.base.time import Instant
-from strandline.replica.host import Host
-from strandline.replica.outbox import Outbox
+from strandline.replica.hosting.host import Host
+from strandline.replica.hosting.outbox import Outbox
 from strandline.replica.tokens import AssignmentSent
 from strandline.wire.messages.brokers.assign_replicas_to_dirs import (
     AssignReplicasToDirsRequest,

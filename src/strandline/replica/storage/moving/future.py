@@ -9,8 +9,8 @@ from strandline.log.config import LogConfig
 from strandline.log.log import Log
 from strandline.log.reading import Read
 from strandline.replica.config import LogDir
-from strandline.replica.host import Host
-from strandline.replica.hosted import Hosted
+from strandline.replica.hosting.host import Host
+from strandline.replica.hosting.hosted import Hosted
 from strandline.wire.batch import batches
 
 READ_BYTES = 1 << 20

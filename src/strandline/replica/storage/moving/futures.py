@@ -27,14 +27,14 @@ from strandline.log.directory import PARTITION_METADATA, directory_name, future_
 from strandline.log.log import Log
 from strandline.metadata.image import directory_of
 from strandline.replica.config import LogDir
-from strandline.replica.host import Host
-from strandline.replica.hosted import Hosted
+from strandline.replica.hosting.host import Host
+from strandline.replica.hosting.hosted import Hosted
+from strandline.replica.hosting.rows import CLEANED, HIGH_WATERMARKS, LOG_STARTS, RECOVERY_POINTS, TOPIC_IDS
 from strandline.replica.quota import Rate, rate_of
 from strandline.replica.storage.cordoned import cordoned
 from strandline.replica.storage.moving.assignments import Assignments
 from strandline.replica.storage.moving.future import Future, as_written
 from strandline.replica.storage.moving.requested_moves import request_move, requested_move
-from strandline.replica.storage.rows import CLEANED, HIGH_WATERMARKS, LOG_STARTS, RECOVERY_POINTS, TOPIC_IDS
 from strandline.replica.storage.storage import Storage
 from strandline.replica.timers import Alarm
 from strandline.replica.tokens import FutureSynced

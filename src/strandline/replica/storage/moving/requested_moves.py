@@ -7,8 +7,8 @@ asked for is deleted.
 from strandline.base.ids import Uuid, parse_uuid, uuid_text
 from strandline.base.ports import Disk, DiskError
 from strandline.replica.config import LogDir
-from strandline.replica.host import Host
-from strandline.replica.hosted import Hosted
+from strandline.replica.hosting.host import Host
+from strandline.replica.hosting.hosted import Hosted
 
 FILE = "future-directory"  # the id of the directory that the replica is to go to
 

@@ -19,15 +19,15 @@ from strandline.log.evidence.clean_shutdown import LogsLeft
 from strandline.log.evidence.inventory import Left, State
 from strandline.log.tail import TailBudget
 from strandline.replica.config import LogDir
-from strandline.replica.host import Host
-from strandline.replica.hosted import Hosted
+from strandline.replica.hosting.found_log import FoundLog
+from strandline.replica.hosting.host import Host
+from strandline.replica.hosting.hosted import Hosted
+from strandline.replica.hosting.rows import HIGH_WATERMARKS, RECOVERY_POINTS, Rows, read_rows
 from strandline.replica.losses.losing import Findings
 from strandline.replica.storage.checkpoints import Checkpoints
 from strandline.replica.storage.log_configs import LogConfigs
-from strandline.replica.storage.opening.found_log import FoundLog
 from strandline.replica.storage.opening.owners import refuse_other_name, topic_of
 from strandline.replica.storage.opening.vouched import Inventory
-from strandline.replica.storage.rows import HIGH_WATERMARKS, RECOVERY_POINTS, Rows, read_rows
 
 
 class FoundDirectory(NamedTuple):

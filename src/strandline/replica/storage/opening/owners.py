@@ -30,8 +30,8 @@ from strandline.log.directory import (
     read_topic_id,
     write_partition_metadata,
 )
-from strandline.replica.host import Host
-from strandline.replica.hosted import Hosted
+from strandline.replica.hosting.host import Host
+from strandline.replica.hosting.hosted import Hosted
 from strandline.replica.losses.losing import Findings
 
 ENTRY_MAX = 180  # of a name with 255 characters at most, of which a suffix needs some

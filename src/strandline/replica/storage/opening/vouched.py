@@ -12,8 +12,8 @@ from strandline.base.ports import Disk
 from strandline.log.directory import DamagedMetadata, read_topic_id, write_partition_metadata
 from strandline.log.evidence.inventory import RECORDS, Left, State, own_segments, state_of
 from strandline.log.segment import file_name
+from strandline.replica.hosting.rows import Offsets, Rows
 from strandline.replica.storage.opening.owners import set_aside, stray_name
-from strandline.replica.storage.rows import Offsets, Rows
 
 
 class Inventory:

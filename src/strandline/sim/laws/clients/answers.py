@@ -16,8 +16,8 @@ from strandline.base.effects import Received, Reply
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import TopicIdPartition
 from strandline.log.reading import Read
-from strandline.replica.hosted import Hosted
-from strandline.replica.serving.leader import Leader
+from strandline.replica.hosting.hosted import Hosted
+from strandline.replica.hosting.leader import Leader
 from strandline.sim.laws.subject import Subject
 from strandline.sim.world.machine import Machine
 from strandline.wire.batch import HEADER_SIZE, SEQUENCE_MAX, BatchHeader, read_header, why_no_batch
@@ -25,7 +25,9 @@ from strandline.wire.messages.records.produce import ProduceRequest, ProduceResp
 
 ACKS_ALL = -1
 Asked = tuple[str, int, int, int]  # machine, its life, connection and sequence
-Sent = tuple[BatchHeader, bytes]  # its header, as it came, and its records
+Sent = tuple[
+    BatchHeader, bytes, bool
+]  # its header, as it came, its records, and does the request name a transactional id
 Writer = tuple[TopicIdPartition, int, int]  # a producer of one partition, in one epoch
 WRITTEN = (ErrorCode.NONE, ErrorCode.DUPLICATE_SEQUENCE_NUMBER)
 
@@ -52,8 +54,12 @@ class Answers:
                 records: Any = data.records
                 if records is not None and why_no_batch(records, 0) is None:
                     at = TopicIdPartition(topic.topic_id, data.index)
-                    sent[at] = (read_header(records), bytes(records[HEADER_SIZE:]))
-        for at, (header, _) in sent.items():
+                    sent[at] = (
+                        read_header(records),
+                        bytes(records[HEADER_SIZE:]),
+                        bool(event.message.transactional_id),
+                    )
+        for at, (header, _, _) in sent.items():
             writer = (at, header.producer_id, header.producer_epoch)
             self.first[writer] = earlier(header.base_sequence, self.first.get(writer, header.base_sequence))
         self.asked[machine.name, machine.life, event.to.connection, event.to.sequence] = event.message.acks, sent
@@ -71,7 +77,7 @@ class Answers:
                 hosted = machine.node.broker.replicas.host.partitions.find(at)
                 if row.error_code in WRITTEN and at in sent and hosted is not None and self.is_held_to_it(machine, at):
                     with machine.disk.observed():
-                        self.is_there(f"{machine.name}, {hosted.name}", hosted, row.base_offset, acks, *sent[at])
+                        self.is_there(f"{machine.name}, {hosted.name}", hosted, row.base_offset, acks, sent[at])
 
     def leads_no_longer(self, machine: Machine, hosted: Hosted) -> None:
         """Of requests that wait for this partition alone. Before a broker is let in nothing of them is written."""
@@ -89,9 +95,11 @@ class Answers:
         damage = self.world.damage
         return not machine.is_rotten and at not in damage.exceeded and not damage.is_lossy(at, machine.node_id)
 
-    def is_there(self, who: str, hosted: Hosted, offset: int, acks: int, asked: BatchHeader, records: bytes) -> None:
+    def is_there(self, who: str, hosted: Hosted, offset: int, acks: int, sent: Sent) -> None:
+        asked, records, is_transactions = sent
         log, leader = hosted.log, hosted.role
-        is_clients = not (asked.is_control or asked.has_delete_horizon or asked.is_transactional)
+        is_clients = not (asked.is_control or asked.has_delete_horizon)
+        is_clients = is_clients and asked.is_transactional <= is_transactions
         assert is_clients, (
             f"{who} takes a batch from a producer that only a broker may write: attributes {asked.attributes}"
         )

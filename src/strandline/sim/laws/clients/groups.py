@@ -16,8 +16,8 @@ from strandline.base.effects import Received, Reply
 from strandline.base.ids import OFFSETS_TOPIC, ZERO_UUID, TopicIdPartition, Uuid
 from strandline.coordination.partitioning import partition_for
 from strandline.log.reading import Read
-from strandline.replica.hosted import Hosted
-from strandline.replica.serving.leader import Leader
+from strandline.replica.hosting.hosted import Hosted
+from strandline.replica.hosting.leader import Leader
 from strandline.sim.laws.subject import Subject
 from strandline.sim.world.machine import Machine
 from strandline.wire.batch import batches

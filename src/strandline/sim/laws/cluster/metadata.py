@@ -10,10 +10,10 @@ from strandline.base.ids import NOBODY, TopicIdPartition
 from strandline.broker.node import Node
 from strandline.log.reading import Read
 from strandline.metadata.image import Image, Partition
-from strandline.sim.laws.cluster.standing import Standing, look_at_roles
 from strandline.sim.laws.partitions.eligible import Eligible
 from strandline.sim.laws.partitions.partitions import Partitions
 from strandline.sim.laws.partitions.recoveries import Recoveries
+from strandline.sim.laws.partitions.standing import Standing, look_at_roles
 from strandline.sim.laws.subject import Subject
 from strandline.sim.world.cluster import Committed
 from strandline.sim.world.machine import Machine

@@ -7,8 +7,8 @@
 from strandline.base.ids import TopicPartition
 from strandline.broker.node import Node
 from strandline.log.checkpoints import Unreadable, parse_offsets
-from strandline.replica.hosted import Hosted
-from strandline.replica.storage.rows import RECOVERY_POINTS
+from strandline.replica.hosting.hosted import Hosted
+from strandline.replica.hosting.rows import RECOVERY_POINTS
 from strandline.sim.world.machine import Machine
 
 

@@ -10,7 +10,7 @@ from strandline.base.ports import DiskError
 from strandline.base.time import NEVER
 from strandline.broker.node import Node
 from strandline.metadata.image import Image, directory_of
-from strandline.replica.hosted import Hosted
+from strandline.replica.hosting.hosted import Hosted
 from strandline.sim.world.machine import Machine
 
 

@@ -11,8 +11,8 @@ from strandline.log.log import Log
 from strandline.log.segment import Segment
 from strandline.quorum.ports import SnapshotId
 from strandline.quorum.storage.metadata_log import SUFFIX, MetadataLog, snapshot_name
-from strandline.replica.host import Host
-from strandline.replica.hosted import Hosted
+from strandline.replica.hosting.host import Host
+from strandline.replica.hosting.hosted import Hosted
 from strandline.sim.laws.subject import Subject
 from strandline.sim.world.disk import SimDisk
 from strandline.sim.world.disk_content import Content

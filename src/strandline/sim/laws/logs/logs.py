@@ -18,10 +18,10 @@ from strandline.base.ids import NodeId, TopicIdPartition, Uuid
 from strandline.broker.node import Node
 from strandline.log.log import Log
 from strandline.log.reading import Read
-from strandline.replica.following.follower import Follower, Position
-from strandline.replica.host import Host
-from strandline.replica.hosted import Hosted
-from strandline.replica.serving.leader import Leader
+from strandline.replica.hosting.follower import Follower, Position
+from strandline.replica.hosting.host import Host
+from strandline.replica.hosting.hosted import Hosted
+from strandline.replica.hosting.leader import Leader
 from strandline.replica.tokens import FetchSent
 from strandline.sim.laws.subject import Subject
 from strandline.sim.world.machine import Machine

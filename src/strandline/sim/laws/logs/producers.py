@@ -1,12 +1,13 @@
 """What must hold of what a log knows of idempotent producers: it is what a walk over the log's batches says.
 
 - nothing is known of a batch that the log does not have, unless it was deleted at the log's start
-- of each producer's latest epoch the last batches are known, as many as are remembered, in order
+- of each producer's latest epoch the last batches are known, as many as are remembered, in order; a marker may
+  have a later epoch than the batches of its transaction
 - a compacted log may lack batches that are known, and what is known of a producer ends with its last batch, or behind
 """
 
 from strandline.log.log import Log
-from strandline.replica.hosted import Hosted
+from strandline.replica.hosting.hosted import Hosted
 from strandline.sim.world.machine import Machine
 
 BATCHES_MAX = 5  # Kafka's: what an idempotent client may have in flight
@@ -21,11 +22,14 @@ def check_producers(machine: Machine, hosted: Hosted) -> None:
 def compare(who: str, log: Log) -> None:
     said: dict[int, tuple[int, list[Batch]]] = {}
     for header in log.headers(log.log_start_offset):
-        if header.producer_id < 0 or header.is_control:
+        if header.producer_id < 0:
             continue
         epoch, batches = said.get(header.producer_id, (header.producer_epoch, []))
         if epoch != header.producer_epoch:
             batches = []
+        if header.is_control:
+            said[header.producer_id] = (header.producer_epoch, batches)
+            continue
         batches.append((header.base_sequence, header.base_offset, header.last_offset))
         said[header.producer_id] = (header.producer_epoch, batches)
     for producer_id, producer in log.producers.known.items():

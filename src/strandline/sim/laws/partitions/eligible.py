@@ -28,7 +28,7 @@ from strandline.metadata.image import (
     Partition,
     directory_of,
 )
-from strandline.sim.laws.cluster.standing import Standing
+from strandline.sim.laws.partitions.standing import Standing
 from strandline.sim.laws.subject import Subject
 from strandline.sim.world.machine import Machine
 from strandline.wire.messages.cluster.unregister_broker import UnregisterBrokerRequest

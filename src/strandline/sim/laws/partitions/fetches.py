@@ -14,8 +14,8 @@ from typing import Any
 from strandline.base.effects import Received, Reply, Send
 from strandline.base.ids import NodeId
 from strandline.broker.node import Node
-from strandline.replica.hosted import Hosted
-from strandline.replica.serving.isr import Pending
+from strandline.replica.hosting.hosted import Hosted
+from strandline.replica.hosting.isr import Pending
 from strandline.replica.tokens import ReplicaToken
 from strandline.sim.laws.subject import Subject
 from strandline.sim.world.machine import Machine

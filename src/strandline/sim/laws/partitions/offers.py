@@ -5,7 +5,7 @@
 
 from strandline.base.effects import Reply
 from strandline.base.ids import TopicIdPartition
-from strandline.replica.serving.leader import Leader
+from strandline.replica.hosting.leader import Leader
 from strandline.sim.world.machine import Machine
 from strandline.wire.messages.records.fetch import FetchResponse
 

@@ -17,12 +17,12 @@ from strandline.base.ids import TopicIdPartition, TopicPartition
 from strandline.base.ports import DiskError
 from strandline.broker.node import Node
 from strandline.metadata.image import Partition
-from strandline.replica.following.follower import Follower
-from strandline.replica.host import Host
-from strandline.replica.hosted import Hosted
-from strandline.replica.serving.isr import Committed as CommittedIsr
-from strandline.replica.serving.isr import IsrState, Pending, PendingExpand
-from strandline.replica.serving.leader import Leader
+from strandline.replica.hosting.follower import Follower
+from strandline.replica.hosting.host import Host
+from strandline.replica.hosting.hosted import Hosted
+from strandline.replica.hosting.isr import Committed as CommittedIsr
+from strandline.replica.hosting.isr import IsrState, Pending, PendingExpand
+from strandline.replica.hosting.leader import Leader
 from strandline.sim.laws.clients.answers import Answers
 from strandline.sim.laws.logs.compacted import Committed
 from strandline.sim.laws.logs.logs import Logs

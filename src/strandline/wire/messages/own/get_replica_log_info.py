@@ -67,6 +67,7 @@ class GetReplicaLogInfoResponse(Message, frozen=True):
 
 def request_of(broker: int, ats: Iterable[TopicIdPartition]) -> GetReplicaLogInfoRequest:
     """The question to one broker about these partitions."""
+    assert broker >= 0
     topics: dict[Uuid, list[int]] = {}
     for at in ats:
         topics.setdefault(at.topic_id, []).append(at.partition)

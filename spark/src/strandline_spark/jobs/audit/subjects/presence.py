@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from strandline.base.ids import METADATA_TOPIC
 from strandline.base.ports import DiskError
 from strandline.log.directory import DirectoryMeta, directory_name, parse_directory_name, read_meta
-from strandline.replica.storage.rows import HIGH_WATERMARKS, RECOVERY_POINTS
+from strandline.replica.hosting.rows import HIGH_WATERMARKS, RECOVERY_POINTS
 from strandline_spark.jobs.audit.metadata.registrations import Registered, registrations_in, stale_directories
 from strandline_spark.jobs.audit.metadata.segments import Held, held_in, segment_findings
 from strandline_spark.jobs.audit.metadata.state import beside_the_log

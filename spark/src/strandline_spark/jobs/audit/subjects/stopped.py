@@ -13,7 +13,7 @@ from strandline.base.ports import DiskError
 from strandline.log.checkpoints import Unreadable, parse_offsets
 from strandline.log.directory import DamagedMetadata, directory_name, parse_directory_name, read_topic_id
 from strandline.log.evidence.inventory import Left, SegmentRow, finders_in, segments_in
-from strandline.replica.storage.rows import CLEANED, HIGH_WATERMARKS, LOG_STARTS, RECOVERY_POINTS, Offsets
+from strandline.replica.hosting.rows import CLEANED, HIGH_WATERMARKS, LOG_STARTS, RECOVERY_POINTS, Offsets
 from strandline_spark.jobs.audit.rows import ERROR, WARNING, Key, Row, plain
 from strandline_spark.replica.left import ReadDisk, Stopped
 from strandline_spark.replica.options import Wanted

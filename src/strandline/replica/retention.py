@@ -3,7 +3,7 @@
 from strandline.base.effects import Effect
 from strandline.base.ports import DiskError
 from strandline.base.time import Instant
-from strandline.replica.host import Host
+from strandline.replica.hosting.host import Host
 from strandline.replica.serving.fetching import Fetching
 
 

@@ -17,7 +17,7 @@ from strandline.base.ids import BrokerEpoch, LeaderEpoch, NodeId, Offset, Partit
 from strandline.base.time import Instant
 from strandline.log.log import Log
 from strandline.metadata.image import Broker, Partition
-from strandline.replica.serving.isr import (
+from strandline.replica.hosting.isr import (
     UNKNOWN_BROKER_EPOCH,
     Committed,
     IsrState,

@@ -1,7 +1,7 @@
 """Places at which a read came upon damage: the scrubber looks at each of them at once."""
 
 from strandline.base.time import Instant
-from strandline.replica.hosted import Hosted
+from strandline.replica.hosting.hosted import Hosted
 from strandline.replica.timers import Alarm
 
 

@@ -151,6 +151,7 @@ class Follower:
         high_watermark = min(answer.high_watermark, end)
         if high_watermark > self.high_watermark:
             self.high_watermark = high_watermark
+            log.transactions.committed(high_watermark)
         assert self.high_watermark <= end, self.name
         if answer.log_start_offset > log.log_start_offset:
             log.advance_log_start(min(answer.log_start_offset, self.high_watermark))

@@ -206,6 +206,9 @@ def timed(event: LossEvent, time_ms: int) -> LossEvent:
 
 def line_of(lost: Lost) -> bytes:
     event = lost.event
+    assert lost.at.partition >= 0 and event.start >= 0, "`lost_in` would not read it back"
+    assert event.certainty in (UNKNOWN, AT_MOST, EXACTLY)
+    assert event.start <= event.end or (event.end == NO_END and event.certainty != EXACTLY)
     return msgspec.json.encode(
         Line(
             lost.topic,

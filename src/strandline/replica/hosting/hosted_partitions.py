@@ -11,8 +11,8 @@ from typing import TypeVar
 
 from strandline.base.ids import TopicIdPartition, Uuid
 from strandline.replica.counters import TopicCounters
-from strandline.replica.hosted import Hosted
-from strandline.replica.serving.leader import Leader
+from strandline.replica.hosting.hosted import Hosted
+from strandline.replica.hosting.leader import Leader
 
 Key = TypeVar("Key")
 

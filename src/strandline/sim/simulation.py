@@ -6,8 +6,8 @@ from strandline.metadata.image import Partition
 from strandline.sim.damage import Damage
 from strandline.sim.laws.laws import Laws
 from strandline.sim.laws.subject import Subject
-from strandline.sim.runs.options import Options, properties
 from strandline.sim.world.machine import Machine
+from strandline.sim.world.options import Options, properties
 from strandline.sim.world.trace import Trace
 
 

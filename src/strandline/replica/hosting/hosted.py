@@ -22,8 +22,8 @@ from strandline.base.time import Instant
 from strandline.log.log import Log
 from strandline.replica.config import LogDir
 from strandline.replica.counters import TopicCounters
-from strandline.replica.following.follower import Follower
-from strandline.replica.serving.leader import Leader
+from strandline.replica.hosting.follower import Follower
+from strandline.replica.hosting.leader import Leader
 
 Role = Leader | Follower
 
@@ -46,6 +46,7 @@ class Hosted:
         "deletions",
         "directory",
         "gone",
+        "held",
         "is_doubtful",
         "log",
         "moves",
@@ -65,6 +66,7 @@ class Hosted:
         self.role: Role | None = None  # None: its metadata is not known yet
         self.waiting: deque[Waiter] = deque()  # by required offset
         self.deletions: list[Waiter] = []
+        self.held: dict[Waiter, None] = {}  # what must be known of a transaction before it may be written here
         self.watchers: dict[object, None] = {}
         self.counters = TopicCounters()  # those of its topic, as soon as it is put among the others
         self.gone = False
@@ -184,7 +186,8 @@ class Hosted:
     def fail_waiting(self, error: ErrorCode, now: Instant) -> list[Effect]:
         """This leadership ended."""
         effects: list[Effect] = []
-        waiting = [*self.waiting, *self.deletions]
+        waiting = [*self.waiting, *self.deletions, *self.held]
+        self.held.clear()
         self.waiting.clear()
         self.deletions.clear()
         for waiter in waiting:

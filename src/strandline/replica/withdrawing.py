@@ -23,12 +23,12 @@ from strandline.metadata.losses import CAUSES, EXACTLY, Cause
 from strandline.metadata.records import LossEvent
 from strandline.replica.config import LogDir
 from strandline.replica.following.fetchers import Fetchers
-from strandline.replica.host import Host
-from strandline.replica.hosted import Hosted
+from strandline.replica.hosting.found_log import FoundLog
+from strandline.replica.hosting.host import Host
+from strandline.replica.hosting.hosted import Hosted
+from strandline.replica.hosting.withdrawals import Withdrawn
 from strandline.replica.losses.losing import Notes
-from strandline.replica.losses.withdrawals import Withdrawn
 from strandline.replica.serving.fetching import Fetching
-from strandline.replica.storage.opening.found_log import FoundLog
 from strandline.replica.storage.storage import Storage
 
 

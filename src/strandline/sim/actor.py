@@ -5,8 +5,8 @@ from typing import Any
 from strandline.base.effects import Answered, Event, Failed, Send
 from strandline.base.value import Value
 from strandline.sim.clients.client import Client, Life, Request
+from strandline.sim.simulation import World
 from strandline.sim.world.connection import Station
-from strandline.sim.world.world import World
 
 
 class ClientToken(Value, frozen=True):

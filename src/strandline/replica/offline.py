@@ -10,7 +10,7 @@ from strandline.log.files.room import mib, needed_room
 from strandline.metadata.image import LOST_DIRECTORY, directory_of
 from strandline.metadata.losses import NO_END
 from strandline.replica.following.fetchers import Fetchers
-from strandline.replica.host import Host
+from strandline.replica.hosting.host import Host
 from strandline.replica.serving.fetching import Fetching
 from strandline.replica.storage.moving.futures import Futures
 from strandline.replica.storage.storage import Storage

@@ -1,7 +1,11 @@
 """The records of __transaction_state: Kafka's bytes, round trips, refusals."""
 
 import pytest
+from msgspec.structs import replace
 
+from strandline.base.time import Instant
+from strandline.txn.states import State
+from strandline.txn.transaction import Transaction, value_of
 from strandline.wire.compress import Corrupt
 from strandline.wire.messages.transactions.transaction_records import (
     PartitionsSchema,
@@ -56,3 +60,10 @@ def test_a_value_that_makes_no_sense_is_corrupt(value: bytes) -> None:
 
 def test_a_key_of_another_kind_is_passed() -> None:
     assert decode_key(b"\x00\x01\x00\x02id") is None
+
+
+def test_only_an_empty_id_has_null_partitions() -> None:
+    """Kafka's tools fail at null in any other state."""
+    complete = Transaction("id", 7, 0, 60_000, State.COMPLETE_COMMIT, Instant(1))
+    assert value_of(complete).transaction_partitions == ()
+    assert value_of(replace(complete, state=State.EMPTY)).transaction_partitions is None

@@ -32,6 +32,7 @@ class Withdrawals:
     def add(self, at: TopicIdPartition, lost: Withdrawn) -> None:
         """The first finding of a replica counts until it takes part again."""
         assert lost.end == NO_END or lost.start <= lost.end, at
+        assert lost.cut_at is None or lost.cut_at >= 0
         if at not in self.held:
             self.held[at] = self.news[at] = lost
 
@@ -59,3 +60,7 @@ class Withdrawals:
         assert self.news.keys() <= self.held.keys()
         news, self.news = self.news, {}
         return news
+
+    def check(self) -> None:
+        assert self.news.keys() <= self.held.keys()
+        assert all(self.held[at] is lost for at, lost in self.news.items()), "the first finding counts"

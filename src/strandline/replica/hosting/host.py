@@ -17,14 +17,14 @@ from strandline.metadata.configs.dynamic_configs import dynamic_value
 from strandline.metadata.configs.node_configs import NODE_CONFIGS
 from strandline.metadata.image import Image
 from strandline.replica.config import LogDir, ReplicaConfig
-from strandline.replica.hosted import Hosted, leader_epoch_error
-from strandline.replica.hosted_partitions import HostedPartitions
-from strandline.replica.losses.ledger import Ledger
-from strandline.replica.losses.wholeness import Whole
-from strandline.replica.losses.withdrawals import Withdrawals
-from strandline.replica.scrubbing.suspects import Suspects
-from strandline.replica.serving.leader import Cluster
-from strandline.replica.storage.directories import Directories
+from strandline.replica.hosting.directories import Directories
+from strandline.replica.hosting.hosted import Hosted, leader_epoch_error
+from strandline.replica.hosting.hosted_partitions import HostedPartitions
+from strandline.replica.hosting.leader import Cluster
+from strandline.replica.hosting.ledger import Ledger
+from strandline.replica.hosting.suspects import Suspects
+from strandline.replica.hosting.wholeness import Whole
+from strandline.replica.hosting.withdrawals import Withdrawals
 from strandline.replica.timers import Timers
 
 
