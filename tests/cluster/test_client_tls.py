@@ -6,13 +6,17 @@ import threading
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.cluster.client_topics import batch_of, records_in
 from tests.unit.client.certificates import make_authority, make_certificate
 
+from strandline.cli.commands import app
+from strandline.client.admin.topics import create_topic
 from strandline.client.cluster import Cluster
 from strandline.client.config import ClientConfig
+from strandline.client.errors import StrandlineError
 from strandline.client.producing import Producer
 from strandline.testing.local_cluster import HOST, LocalCluster, free_ports
 
@@ -81,3 +85,32 @@ def test_everything_goes_through_tls(terminated: tuple[LocalCluster, int, Path])
                 producer.send("t", 0, batch_of(values[start : start + 50]))
             producer.flush()
         assert [record.value for record in records_in(cluster, "t")] == values
+
+
+def test_admin_commands_go_through_tls_also_to_single_brokers(
+    terminated: tuple[LocalCluster, int, Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    nodes, port, folder = terminated
+    create_topic(nodes.bootstrap, "t", 1)
+    config = folder / "admin.properties"
+    config.write_text(f"security.protocol=SSL\nssl.truststore.location={folder}/ca.pem\nssl.truststore.type=PEM\n")
+    at = ("--bootstrap-server", f"{HOST}:{port}", "--command-config", str(config))
+    assert run("explain t", *at) == 0
+    assert run("losses", *at) == 0
+    run("topics describe t", *at)
+    run("reassignments list", *at)
+    run("log-dirs describe", *at)
+    run("features describe", *at)
+    run("configs describe --entity-type brokers --entity-name 1 --all", *at)
+    assert run("transactions list", *at) == 0
+    assert run("transactions find-hanging", *at) == 0
+    run("transactions producers --topic t --partition 0", *at)
+    shown = capsys.readouterr().out
+    assert "t-0: healthy" in shown
+    assert "1 of 1 brokers asked" in shown
+    with pytest.raises(StrandlineError, match="no cluster answers"):
+        run("topics list", *at[:2])
+
+
+def run(command: str, *options: str) -> Any:
+    return app([*command.split(), *options], result_action="return_value")

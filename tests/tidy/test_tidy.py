@@ -83,6 +83,16 @@ def test_the_files_that_the_architecture_page_names_exist() -> None:
     assert [name for name in named if not ((SOURCE / name).exists() or (SPARK.parent / name).exists())] == []
 
 
+def test_the_way_of_a_request_never_goes_back_to_a_file() -> None:
+    page = (ROOT / "ARCHITECTURE.md").read_text()
+    ways = [part.partition("\n## ")[0] for part in page.split("\n## The way of one ")[1:]]
+    assert len(ways) == 2
+    for way in ways:
+        named = re.findall(r"`(\w+/[\w/]+\.py)`", way)
+        assert len(named) > 8
+        assert [name for name in dict.fromkeys(named) if named.count(name) > 1] == []
+
+
 def test_no_folder_has_more_files_than_one_can_overlook() -> None:
     for root in (SOURCE, SPARK):
         for folder in sorted({path.parent for path in root.rglob("*.py")}):

@@ -1,10 +1,16 @@
-"""How commands reach a cluster: the bootstrap address, and errors that say what to do next."""
+"""How commands reach a cluster: its addresses, TLS and SASL; and errors that say what to do next."""
 
 import os
 import sys
-from typing import Annotated, NoReturn
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, NoReturn
 
 from cyclopts import Parameter
+
+if TYPE_CHECKING:  # most commands need no cluster
+    from strandline.client.config import ClientConfig
 
 DEFAULT_BOOTSTRAP = "127.0.0.1:9092"
 BOOTSTRAP_VARIABLE = "STRANDLINE_BOOTSTRAP"  # in the environment: another default
@@ -17,6 +23,47 @@ Bootstrap = Annotated[
         help="addresses of any nodes of the cluster, as HOST:PORT[,HOST:PORT…]",
     ),
 ]
+CommandConfig = Annotated[
+    Path | None,
+    Parameter(help="a properties file for TLS and SASL, with the keys of Kafka's clients"),
+]
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """The cluster that an admin command is about."""
+
+    bootstrap: Bootstrap = DEFAULT_BOOTSTRAP
+    command_config: CommandConfig = None
+
+    @cached_property
+    def config(self) -> "ClientConfig":
+        """Raises `BadOption`."""
+        from strandline.client.ask import config_of
+
+        if self.command_config is None:
+            return config_of(self.bootstrap)
+        from strandline.broker.config import parse_properties
+        from strandline.client.errors import BadOption
+
+        try:
+            given = parse_properties(self.command_config.read_text())
+        except (OSError, UnicodeDecodeError) as error:
+            fail(f"cannot read {self.command_config}: {getattr(error, 'strerror', None) or error}", status=2)
+        try:
+            return config_of(self.bootstrap, given)
+        except BadOption as error:
+            raise BadOption(f"{self.command_config}: {error.problem}", error.advice) from None
+
+    @property
+    def options(self) -> str:
+        """What a command needs to reach the same cluster."""
+        server = "" if self.bootstrap == DEFAULT_BOOTSTRAP else f" --bootstrap-server {self.bootstrap}"
+        return server if self.command_config is None else f"{server} --command-config {self.command_config}"
+
+
+OfCluster = Annotated[Cluster, Parameter(name="*")]
+HERE = Cluster()
 Json = Annotated[bool, Parameter(name="--json", negative="", help="print JSON")]
 
 

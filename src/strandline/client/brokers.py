@@ -5,7 +5,8 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from strandline.base.value import Value
-from strandline.client.ask import ask, ask_any
+from strandline.client.ask import PLAIN, Servers, ask, ask_any, config_of
+from strandline.client.config import ClientConfig
 from strandline.wire.frame import Malformed
 from strandline.wire.messages.cluster.describe_cluster import DescribeClusterRequest, DescribeClusterResponse
 
@@ -20,6 +21,7 @@ class BrokerAt(Value, frozen=True):
     host: str
     port: int
     is_fenced: bool = False
+    config: ClientConfig = PLAIN  # how it is reached
 
 
 class Silence(Value, frozen=True):
@@ -29,17 +31,14 @@ class Silence(Value, frozen=True):
     hangs: bool = False  # it listens, and does not answer
 
 
-def brokers_in(answer: DescribeClusterResponse) -> dict[int, BrokerAt]:
-    """All that are registered, by id: what any node answers to `DESCRIBE`."""
+def brokers_of(bootstrap: Servers) -> dict[int, BrokerAt]:
+    """All that are registered, by id, as any node knows them."""
+    config = config_of(bootstrap)
+    answer: DescribeClusterResponse = ask_any(config, DESCRIBE, DESCRIBE_VERSION)
     return {
-        row.broker_id: BrokerAt(row.broker_id, row.host, row.port, row.is_fenced)
+        row.broker_id: BrokerAt(row.broker_id, row.host, row.port, row.is_fenced, config)
         for row in sorted(answer.brokers, key=lambda row: row.broker_id)
     }
-
-
-def brokers_of(bootstrap: str) -> dict[int, BrokerAt]:
-    """All that are registered, by id, as any node knows them."""
-    return brokers_in(ask_any(bootstrap, DESCRIBE, DESCRIBE_VERSION))
 
 
 def ask_each(brokers: Mapping[int, BrokerAt], requests: Mapping[int, Any], version: int | None) -> dict[int, Any]:
@@ -56,7 +55,7 @@ def ask_each(brokers: Mapping[int, BrokerAt], requests: Mapping[int, Any], versi
 
 def ask_one(broker: BrokerAt, request: Any, version: int | None) -> Any:
     try:
-        return ask(broker.host, broker.port, request, version, TIMEOUT_S)
+        return ask(broker.host, broker.port, request, version, TIMEOUT_S, broker.config)
     except ConnectionRefusedError:
         return Silence(f"does not run: nobody listens at {broker.host}:{broker.port}")
     except TimeoutError:

@@ -15,15 +15,13 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from confluent_kafka.admin import AdminClient
-from confluent_kafka.cimpl import NewTopic
 from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from strandline.cli.records.produce import acknowledgements
+from strandline.client.admin.topics import create_topic
 from strandline.client.cluster import Cluster
 from strandline.client.config import ClientConfig
-from strandline.client.librdkafka import client_config
 from strandline.testing.local_cluster import LocalCluster, StartFailed
 from strandline_spark.demo.events import ShopWriter
 from strandline_spark.demo.result import Batch, DemoResult, Moment, count_events
@@ -122,10 +120,8 @@ class PipelineDemo:
         )
 
     def make_topic(self) -> None:
-        topic = NewTopic(TOPIC, self.partitions, len(self.cluster.nodes), config={"min.insync.replicas": "2"})
-        client = AdminClient(client_config(self.cluster.bootstrap))  # kept by name: it answers only while it lives
-        for future in client.create_topics([topic]).values():
-            future.result()
+        replicas = len(self.cluster.nodes)
+        create_topic(self.cluster.bootstrap, TOPIC, self.partitions, replicas, {"min.insync.replicas": "2"})
 
     def write(self, writer: ShopWriter, ingest: "subprocess.Popen[bytes]") -> None:
         """Events at an even rate, through the death of a leader and that of the pipeline."""

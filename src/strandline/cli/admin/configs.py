@@ -5,10 +5,11 @@ import re
 from typing import Annotated, Any, Literal
 
 from cyclopts import App, Parameter
+from msgspec.structs import replace
 
 from strandline.base.errors import ErrorCode
-from strandline.cli.connect import DEFAULT_BOOTSTRAP, Bootstrap, Json, fail
-from strandline.client.ask import ask_any
+from strandline.cli.connect import HERE, Json, OfCluster, fail
+from strandline.client.ask import Servers, ask_any, config_of
 from strandline.wire.messages.cluster.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
 from strandline.wire.messages.cluster.incremental_alter_configs import (
     AlterableConfig,
@@ -45,13 +46,13 @@ def describe(
         bool, Parameter(name="--all", negative="", help="include keys that have their default value")
     ] = False,
     docs: Annotated[bool, Parameter(negative="", help="add a description of each key")] = False,
-    bootstrap: Bootstrap = DEFAULT_BOOTSTRAP,
+    cluster: OfCluster = HERE,
     json_output: Json = False,
 ) -> None:
     """Show the keys that were changed; with --all, every key."""
     name = entity(entity_type, entity_name, entity_default)
-    names = [name] if name is not None else every(bootstrap, entity_type)
-    rows = [row for each in names for row in rows_of(bootstrap, entity_type, each, all_)]
+    names = [name] if name is not None else every(cluster.config, entity_type)
+    rows = [row for each in names for row in rows_of(cluster.config, entity_type, each, all_)]
     if json_output:
         print(json.dumps(rows))
         return
@@ -71,7 +72,7 @@ def alter(
     add_config: Annotated[str, Parameter(help="K1=V1,K2=[V2,V3]; a value with commas needs brackets")] = "",
     delete_config: Annotated[str, Parameter(help="K1,K2: reset these keys to their defaults")] = "",
     validate_only: Annotated[bool, Parameter(negative="", help="check the changes, and change nothing")] = False,
-    bootstrap: Bootstrap = DEFAULT_BOOTSTRAP,
+    cluster: OfCluster = HERE,
 ) -> None:
     """Change configurations: all the given keys, or none."""
     name = entity(entity_type, entity_name, entity_default)
@@ -80,7 +81,7 @@ def alter(
     added, deleted = parse_added(add_config), [key.strip() for key in delete_config.split(",") if key.strip()]
     if not added and not deleted:
         fail("name --add-config or --delete-config", status=2)
-    unset = [key for key in deleted if key not in altered_keys(bootstrap, entity_type, name)] if deleted else []
+    unset = [key for key in deleted if key not in altered_keys(cluster.config, entity_type, name)] if deleted else []
     if unset:
         fail(
             f"Invalid config(s): {','.join(unset)}", f"--delete-config resets what was set for {name or 'all brokers'}"
@@ -89,7 +90,7 @@ def alter(
     changes += [AlterableConfig(name=key, config_operation=DELETE) for key in deleted]
     resource = AlterConfigsResource(resource_type=NUMBERS[entity_type], resource_name=name, configs=tuple(changes))
     request = IncrementalAlterConfigsRequest(resources=(resource,), validate_only=validate_only)
-    (result,) = ask_any(bootstrap, request, 1).responses
+    (result,) = ask_any(cluster.config, request, 1).responses
     refuse(result)
     print(f"{'Could update' if validate_only else 'Completed updating'} config for {title(entity_type, name)}.")
 
@@ -101,24 +102,25 @@ def entity(kind: str, name: str | None, is_default: bool) -> str | None:
     return CLUSTER_DEFAULT if is_default else name
 
 
-def every(bootstrap: str, kind: str) -> list[str]:
+def every(bootstrap: Servers, kind: str) -> list[str]:
     metadata = ask_any(bootstrap, MetadataRequest(topics=None), 12)
     if kind == "topics":
         return sorted(topic.name for topic in metadata.topics)
     return [str(node) for node in sorted(broker.node_id for broker in metadata.brokers)] + [CLUSTER_DEFAULT]
 
 
-def server_for(bootstrap: str, kind: str, name: str) -> str:
+def server_for(bootstrap: Servers, kind: str, name: str) -> Servers:
     """Only a broker itself knows what its file says."""
     if kind != "brokers" or name == CLUSTER_DEFAULT:
         return bootstrap
-    for broker in ask_any(bootstrap, MetadataRequest(topics=()), 12).brokers:
+    config = config_of(bootstrap)
+    for broker in ask_any(config, MetadataRequest(topics=()), 12).brokers:
         if str(broker.node_id) == name:
-            return f"{broker.host}:{broker.port}"
+            return replace(config, bootstrap=((broker.host, broker.port),))
     return fail(f"broker '{name}' is not in the cluster, or is not running")
 
 
-def described(bootstrap: str, kind: str, name: str) -> Any:
+def described(bootstrap: Servers, kind: str, name: str) -> Any:
     resource = DescribeConfigsResource(resource_type=NUMBERS[kind], resource_name=name)
     request = DescribeConfigsRequest(resources=(resource,), include_synonyms=True, include_documentation=True)
     (result,) = ask_any(server_for(bootstrap, kind, name), request, 4).results
@@ -126,7 +128,7 @@ def described(bootstrap: str, kind: str, name: str) -> Any:
     return result.configs
 
 
-def altered_keys(bootstrap: str, kind: str, name: str) -> list[str]:
+def altered_keys(bootstrap: Servers, kind: str, name: str) -> list[str]:
     own = {"topics": 1, "brokers": 2}[kind] if name != CLUSTER_DEFAULT else 3
     return [c.name for c in described(bootstrap, kind, name) if any(s.source == own for s in c.synonyms)]
 
@@ -137,7 +139,7 @@ def refuse(result: Any) -> None:
         fail(f"{result.error_message or error.name} ({error.name})")
 
 
-def rows_of(bootstrap: str, kind: str, name: str, everything: bool) -> list[dict[str, Any]]:
+def rows_of(bootstrap: Servers, kind: str, name: str, everything: bool) -> list[dict[str, Any]]:
     dynamic = (1,) if kind == "topics" else (2, 3)
     return [
         {

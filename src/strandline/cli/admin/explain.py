@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from strandline.cli.connect import DEFAULT_BOOTSTRAP, Bootstrap, Json, fail
+from strandline.cli.connect import HERE, Cluster, Json, OfCluster, fail
 from strandline.client.admin.behind import out_of_sync
 from strandline.client.admin.control import has_active_controller, waits_for
 from strandline.client.admin.loss_ledger import ask_ledger
@@ -30,7 +30,7 @@ from strandline.diagnosis.situation import (
 from strandline.diagnosis.transactions import held_json, judge_held
 
 
-def explain(place: str, /, *, bootstrap: Bootstrap = DEFAULT_BOOTSTRAP, json_output: Json = False) -> int:
+def explain(place: str, /, *, cluster: OfCluster = HERE, json_output: Json = False) -> int:
     """Say what is wrong with a partition, which replica has which records, and what can be done.
 
     Each way out is shown with its cost in records and its command. Exit status 0 if there is nothing to do, 2 if
@@ -41,10 +41,10 @@ def explain(place: str, /, *, bootstrap: Bootstrap = DEFAULT_BOOTSTRAP, json_out
     place
         TOPIC or TOPIC:PARTITION
     """
-    states = chosen(bootstrap, place)
+    states = chosen(cluster.config, place)
     if not all(state.is_of_our_own for state in states):
         fail("this cluster does not report what its partitions wait for: it is not Strandline", status=2)
-    found = [(facts, judge(facts)) for facts in gathered(bootstrap, states)]
+    found = [(facts, judge(facts)) for facts in gathered(cluster, states)]
     if json_output:
         print(json.dumps([as_json(facts, findings) for facts, findings in found]))
     else:
@@ -66,8 +66,9 @@ def max_status(statuses: list[int]) -> int:
 # --- facts
 
 
-def gathered(bootstrap: str, states: list[PartitionState]) -> list[Facts]:
+def gathered(cluster: Cluster, states: list[PartitionState]) -> list[Facts]:
     """Of healthy partitions nothing is asked but their replicas."""
+    bootstrap = cluster.config
     brokers = brokers_of(bootstrap)
     ill = [state for state in states if not is_healthy(state)]
     reports = ask_replicas(states, brokers)
@@ -83,7 +84,6 @@ def gathered(bootstrap: str, states: list[PartitionState]) -> list[Facts]:
     ledger = written(ask_ledger(answering, dict.fromkeys(state.at.topic for state in states)))
     has_controller = has_active_controller(brokers)
     held = holders(bootstrap, answering, states, reports)
-    options = "" if bootstrap == DEFAULT_BOOTSTRAP else f" --bootstrap-server {bootstrap}"
     return [
         Facts(
             state=state,
@@ -95,7 +95,7 @@ def gathered(bootstrap: str, states: list[PartitionState]) -> list[Facts]:
             ledger=ledger.get(state.at, NOTHING_WRITTEN),
             has_controller=has_controller,
             held=held.get(state.at),
-            options=options,
+            options=cluster.options,
         )
         for state in states
     ]

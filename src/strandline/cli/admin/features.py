@@ -4,10 +4,10 @@ from typing import Annotated, Any
 
 from cyclopts import App, Parameter
 
-from strandline.cli.connect import DEFAULT_BOOTSTRAP, Bootstrap, Json, fail
+from strandline.cli.connect import HERE, Json, OfCluster, fail
 from strandline.cli.show import Column, Fitted, show_rows
 from strandline.client.admin.features import features_of
-from strandline.client.ask import ask_any
+from strandline.client.ask import Servers, ask_any
 from strandline.metadata.features import METADATA_VERSION, RELEASE_OF
 from strandline.wire.messages.cluster.update_features import FeatureUpdateKey, UpdateFeaturesRequest
 
@@ -19,9 +19,9 @@ Flag = Annotated[bool, Parameter(negative="")]
 
 
 @app.command
-def describe(*, bootstrap: Bootstrap = DEFAULT_BOOTSTRAP, json_output: Json = False) -> None:
+def describe(*, cluster: OfCluster = HERE, json_output: Json = False) -> None:
     """Show each feature: its level, and the levels that the nodes support."""
-    answer = features_of(bootstrap)
+    answer = features_of(cluster.config)
     in_force = {row.name: row.max_version_level for row in answer.finalized_features}
     rows = [
         {
@@ -37,7 +37,7 @@ def describe(*, bootstrap: Bootstrap = DEFAULT_BOOTSTRAP, json_output: Json = Fa
 
 
 @app.command
-def upgrade(*, feature: Levels, dry_run: Flag = False, bootstrap: Bootstrap = DEFAULT_BOOTSTRAP) -> None:
+def upgrade(*, feature: Levels, dry_run: Flag = False, cluster: OfCluster = HERE) -> None:
     """Raise feature levels: all the given features, or none.
 
     Parameters
@@ -47,13 +47,11 @@ def upgrade(*, feature: Levels, dry_run: Flag = False, bootstrap: Bootstrap = DE
     dry_run
         check whether it is possible, and change nothing
     """
-    update("upgraded", [parsed(text) for text in feature], UPGRADE, dry_run, bootstrap)
+    update("upgraded", [parsed(text) for text in feature], UPGRADE, dry_run, cluster.config)
 
 
 @app.command
-def downgrade(
-    *, feature: Levels, unsafe: Flag = False, dry_run: Flag = False, bootstrap: Bootstrap = DEFAULT_BOOTSTRAP
-) -> None:
+def downgrade(*, feature: Levels, unsafe: Flag = False, dry_run: Flag = False, cluster: OfCluster = HERE) -> None:
     """Lower feature levels: all the given features, or none.
 
     Parameters
@@ -66,13 +64,11 @@ def downgrade(
         check whether it is possible, and change nothing
     """
     kind = UNSAFE_DOWNGRADE if unsafe else SAFE_DOWNGRADE
-    update("downgraded", [parsed(text) for text in feature], kind, dry_run, bootstrap)
+    update("downgraded", [parsed(text) for text in feature], kind, dry_run, cluster.config)
 
 
 @app.command
-def disable(
-    *, feature: Levels, unsafe: Flag = False, dry_run: Flag = False, bootstrap: Bootstrap = DEFAULT_BOOTSTRAP
-) -> None:
+def disable(*, feature: Levels, unsafe: Flag = False, dry_run: Flag = False, cluster: OfCluster = HERE) -> None:
     """Disable features: the same as a downgrade to level 0.
 
     Parameters
@@ -85,7 +81,7 @@ def disable(
         check whether it is possible, and change nothing
     """
     kind = UNSAFE_DOWNGRADE if unsafe else SAFE_DOWNGRADE
-    update("disabled", [(name, 0) for name in feature], kind, dry_run, bootstrap)
+    update("disabled", [(name, 0) for name in feature], kind, dry_run, cluster.config)
 
 
 def parsed(text: str) -> tuple[str, int]:
@@ -95,7 +91,7 @@ def parsed(text: str) -> tuple[str, int]:
     return name.strip(), int(level)
 
 
-def update(done: str, levels: list[tuple[str, int]], kind: int, dry_run: bool, bootstrap: str) -> None:
+def update(done: str, levels: list[tuple[str, int]], kind: int, dry_run: bool, bootstrap: Servers) -> None:
     rows = tuple(FeatureUpdateKey(feature=name, max_version_level=level, upgrade_type=kind) for name, level in levels)
     ask_any(bootstrap, UpdateFeaturesRequest(feature_updates=rows, validate_only=dry_run), 2)
     for name, level in levels:

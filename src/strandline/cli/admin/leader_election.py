@@ -16,13 +16,13 @@ from strandline.base.errors import ErrorCode
 from strandline.cli.admin.losses import line_of as loss_line
 from strandline.cli.admin.partitions_file import designated_leader as designated_in
 from strandline.cli.admin.partitions_file import read_partitions
-from strandline.cli.connect import DEFAULT_BOOTSTRAP, Bootstrap, Json, fail
+from strandline.cli.connect import HERE, Json, OfCluster, fail
 from strandline.client.admin.features import feature_levels
 from strandline.client.admin.loss_ledger import METADATA, Entry, ask_ledger
 from strandline.client.admin.loss_ledger import as_json as loss_as_json
 from strandline.client.admin.partitions import PartitionState, Place, describe_partitions
 from strandline.client.admin.replica_logs import ask_replicas
-from strandline.client.ask import ask_any
+from strandline.client.ask import Servers, ask_any
 from strandline.client.brokers import brokers_of
 from strandline.diagnosis import election_plan
 from strandline.diagnosis.election_plan import Kind, Outcome, Plan, lines_of, plan_election
@@ -51,7 +51,7 @@ def leader_election(
     path_to_json_file: Path | None = None,
     yes: Annotated[bool, Parameter(negative="")] = False,
     dry_run: Annotated[bool, Parameter(negative="")] = False,
-    bootstrap: Bootstrap = DEFAULT_BOOTSTRAP,
+    cluster: OfCluster = HERE,
     json_output: Json = False,
 ) -> None:
     """Elect leaders: preferred ones, or, for partitions without a leader, replicas that may lack records.
@@ -85,15 +85,15 @@ def leader_election(
         fail("name --topic and --partition, or --path-to-json-file, or --all-topic-partitions", status=2)
     wanted = wanted_of(kind, topic, partition, designated_leader, path_to_json_file)
     if kind is not Kind.PREFERRED:
-        elect_as_planned(bootstrap, kind, wanted, yes=yes, dry_run=dry_run, json_output=json_output)
+        elect_as_planned(cluster.config, kind, wanted, yes=yes, dry_run=dry_run, json_output=json_output)
     elif dry_run:
         fail("--dry-run is for elections that may lose records; preferred loses none", status=2)
     else:
-        finish(elect(bootstrap, kind, wanted), {}, json_output)
+        finish(elect(cluster.config, kind, wanted), {}, json_output)
 
 
 def elect_as_planned(
-    bootstrap: str, kind: Kind, wanted: Wanted | None, *, yes: bool, dry_run: bool, json_output: bool
+    bootstrap: Servers, kind: Kind, wanted: Wanted | None, *, yes: bool, dry_run: bool, json_output: bool
 ) -> None:
     """Show what the election would do, ask, do it, and show what came of it."""
     if json_output and not (yes or dry_run):
@@ -137,7 +137,7 @@ def wanted_of(
 # --- what it would do
 
 
-def plans_of(bootstrap: str, kind: Kind, wanted: Wanted | None) -> list[Plan]:
+def plans_of(bootstrap: Servers, kind: Kind, wanted: Wanted | None) -> list[Plan]:
     """The named partitions, or all without a leader."""
     states = chosen(bootstrap, wanted)
     if kind.value > Kind.UNCLEAN.value and not all(state.is_of_our_own for state in states):
@@ -158,7 +158,7 @@ def plans_of(bootstrap: str, kind: Kind, wanted: Wanted | None) -> list[Plan]:
     ]
 
 
-def chosen(bootstrap: str, wanted: Wanted | None) -> list[PartitionState]:
+def chosen(bootstrap: Servers, wanted: Wanted | None) -> list[PartitionState]:
     if wanted is None:
         return describe_partitions(bootstrap)
     states = describe_partitions(bootstrap, dict.fromkeys(at.topic for at in wanted))
@@ -190,7 +190,7 @@ def confirm(kind: Kind) -> None:
 Results = dict[Place, str | None]  # what went wrong; None: a leader was elected; "": it has the leader it should have
 
 
-def elect(bootstrap: str, kind: Kind, wanted: Wanted | None) -> Results:
+def elect(bootstrap: Servers, kind: Kind, wanted: Wanted | None) -> Results:
     if wanted is None:
         return ask_for(bootstrap, kind, None)
     found: Results = {}
@@ -201,7 +201,7 @@ def elect(bootstrap: str, kind: Kind, wanted: Wanted | None) -> Results:
     return found
 
 
-def ask_for(bootstrap: str, kind: Kind, wanted: Wanted | None) -> Results:
+def ask_for(bootstrap: Servers, kind: Kind, wanted: Wanted | None) -> Results:
     version = OWN_VERSION if kind.value > Kind.UNCLEAN.value else KAFKAS_VERSION
     request = ElectLeadersRequest(
         election_type=kind.value,
@@ -241,7 +241,7 @@ def why(error_code: int, message: str | None) -> str | None:
 Seen = dict[Place, tuple[PartitionState, Loss | None]]
 
 
-def seen_after(bootstrap: str, elected: Iterable[Place], plans: dict[Place, Plan]) -> Seen:
+def seen_after(bootstrap: Servers, elected: Iterable[Place], plans: dict[Place, Plan]) -> Seen:
     """Who leads now, and the ledger's entry for it, as soon as the nodes that are asked have heard of it."""
     places = dict.fromkeys(elected, -1)
     if not places:

@@ -6,11 +6,11 @@ from typing import Annotated, Any
 from cyclopts import App, Parameter
 
 from strandline.base.errors import ErrorCode
-from strandline.cli.connect import DEFAULT_BOOTSTRAP, Bootstrap, Json, fail
+from strandline.cli.connect import HERE, Json, OfCluster, fail
 from strandline.cli.show import Column, Fitted, draw
 from strandline.client.admin.topics import live_brokers
-from strandline.client.ask import ask
-from strandline.client.brokers import brokers_of
+from strandline.client.ask import Servers, ask
+from strandline.client.brokers import BrokerAt, brokers_of
 from strandline.diagnosis.sizes import readable
 from strandline.wire.frame import Malformed
 from strandline.wire.messages.cluster.alter_replica_log_dirs import (
@@ -36,7 +36,7 @@ def describe(
     *,
     broker: Annotated[list[int] | None, Parameter(help="only this broker; may be repeated", negative="")] = None,
     topic: Annotated[list[str] | None, Parameter(help="only logs of this topic; may be repeated", negative="")] = None,
-    bootstrap: Bootstrap = DEFAULT_BOOTSTRAP,
+    cluster: OfCluster = HERE,
     json_output: Json = False,
 ) -> None:
     """Show the log directories of each broker: state, logs, size and free space.
@@ -44,10 +44,10 @@ def describe(
     Exit status 1 if a broker does not answer or a directory is offline.
     """
     rows: list[dict[str, Any]] = []
-    for node, address in addresses(bootstrap, broker).items():
+    for node, at in chosen(cluster.config, broker).items():
         try:
             request = DescribeLogDirsRequest(topics=None)
-            answer: DescribeLogDirsResponse = ask(*address, request, VERSION)
+            answer: DescribeLogDirsResponse = ask(at.host, at.port, request, VERSION, config=at.config)
         except (OSError, Malformed) as error:
             rows.append({"broker": node, "error": f"no answer: {error}"})
             continue
@@ -67,7 +67,7 @@ def move(
     topic: str,
     partition: list[int],
     to: Annotated[str, Parameter(help="one of this broker's log directories")],
-    bootstrap: Bootstrap = DEFAULT_BOOTSTRAP,
+    cluster: OfCluster = HERE,
 ) -> None:
     """Move a broker's replicas to another of its log directories. They go on leading and following meanwhile.
 
@@ -84,9 +84,9 @@ def move(
     """
     wanted = AlterReplicaLogDirTopic(name=topic, partitions=tuple(partition))
     request = AlterReplicaLogDirsRequest(dirs=(AlterReplicaLogDir(path=to, topics=(wanted,)),))
-    host, port = addresses(bootstrap, [broker])[broker]
+    at = chosen(cluster.config, [broker])[broker]
     try:
-        answer: AlterReplicaLogDirsResponse = ask(host, port, request, ALTER_VERSION)
+        answer: AlterReplicaLogDirsResponse = ask(at.host, at.port, request, ALTER_VERSION, config=at.config)
     except (OSError, Malformed) as error:
         fail(f"broker {broker} does not answer: {error}")
     errors = [
@@ -99,11 +99,11 @@ def move(
         fail("; ".join(errors))
 
 
-def addresses(bootstrap: str, wanted: list[int] | None) -> dict[int, tuple[str, int]]:
-    """The addresses of these brokers, also if they are fenced, or of all that are not."""
-    brokers = {node: (broker.host, broker.port) for node, broker in live_brokers(bootstrap).items()}
+def chosen(bootstrap: Servers, wanted: list[int] | None) -> dict[int, BrokerAt]:
+    """These brokers, also if they are fenced, or all that are not."""
+    brokers = live_brokers(bootstrap)
     if not brokers.keys() >= set(wanted or []):
-        brokers |= {node: (broker.host, broker.port) for node, broker in brokers_of(bootstrap).items()}
+        brokers |= brokers_of(bootstrap)
     unknown = [node for node in wanted or [] if node not in brokers]
     if unknown:
         fail(f"no broker {unknown[0]} in this cluster", f"there are {', '.join(map(str, sorted(brokers)))}")

@@ -11,7 +11,7 @@ from cyclopts import Parameter
 from msgspec.structs import replace
 
 from strandline.base.errors import ErrorCode
-from strandline.cli.connect import DEFAULT_BOOTSTRAP, Bootstrap, Json, fail
+from strandline.cli.connect import HERE, Json, OfCluster, fail
 from strandline.cli.show import Column, Fitted, draw
 from strandline.client.admin.loss_acknowledgement import acknowledgement, seen_losses
 from strandline.client.admin.loss_ledger import (
@@ -25,7 +25,7 @@ from strandline.client.admin.loss_ledger import (
     missing_copies,
 )
 from strandline.client.admin.partitions import pages, parse_place
-from strandline.client.ask import ask_any
+from strandline.client.ask import Servers, ask_any
 from strandline.client.brokers import brokers_of
 from strandline.diagnosis.loss_words import CERTAINTIES, range_words, records, when
 from strandline.metadata.losses import EXACTLY, NO_END
@@ -41,7 +41,7 @@ def losses(
     *,
     acknowledge: Annotated[bool, Parameter(negative="")] = False,
     show_all: Annotated[bool, Parameter(name="--all", negative="")] = False,
-    bootstrap: Bootstrap = DEFAULT_BOOTSTRAP,
+    cluster: OfCluster = HERE,
     json_output: Json = False,
 ) -> int:
     """List the loss ledger: unclean elections, and committed records that a replica's log lost.
@@ -59,15 +59,15 @@ def losses(
         list acknowledged entries too; --json always has them
     """
     topic, index = (None, None) if place is None else parse_place(place)
-    brokers = brokers_of(bootstrap)
+    brokers = brokers_of(cluster.config)
     ledger = ask_ledger(brokers, None if topic is None else [topic])
     chosen = [loss for loss in ledger.losses if index in (None, loss.partition)]
-    if topic is not None and not chosen and not is_there(bootstrap, topic, index):
+    if topic is not None and not chosen and not is_there(cluster.config, topic, index):
         fail(f"{place} does not exist, and is not in the ledger", "`strandline topics list` names the topics")
     if acknowledge:
         unseen = [loss for loss in chosen if loss not in ledger.acknowledged]
         for request in seen_losses(unseen):
-            ask_any(bootstrap, replace(request, asked_by=operator()), 0, ACKNOWLEDGE_S)
+            ask_any(cluster.config, replace(request, asked_by=operator()), 0, ACKNOWLEDGE_S)
     open_entries = print_entries(ledger, chosen, len(brokers), json_output, show_all or json_output, acknowledge)
     if not ledger.is_complete:
         return INCOMPLETE
@@ -119,7 +119,7 @@ def show_ledger(rows: list[dict[str, Any]], hidden: int, counts: dict[str, int],
     print(f"{text} ({brokers - len(ledger.silent)} of {brokers} brokers asked)")
 
 
-def is_there(bootstrap: str, topic: str, index: int | None) -> bool:
+def is_there(bootstrap: Servers, topic: str, index: int | None) -> bool:
     answers = pages(lambda request: ask_any(bootstrap, request, 0), [topic])
     found = [row.partition_index for page in answers if page.error_code == ErrorCode.NONE for row in page.partitions]
     return bool(found) if index is None else index in found

@@ -4,10 +4,11 @@ from collections import defaultdict
 from typing import Any
 from urllib.request import urlopen
 
-from strandline.cli.connect import DEFAULT_BOOTSTRAP, Bootstrap, Json, fail
+from strandline.cli.connect import HERE, Json, OfCluster, fail
 from strandline.cli.show import Column, Fitted, show_rows
 from strandline.client.admin.topics import live_brokers
-from strandline.client.ask import ask
+from strandline.client.ask import Servers, ask
+from strandline.client.brokers import BrokerAt
 from strandline.metadata.configs.node_configs import METRICS_LISTENER
 from strandline.metadata.image import BROKER_RESOURCE
 from strandline.server.metrics.exposition import read_samples
@@ -45,35 +46,35 @@ COLUMNS: tuple[tuple[str, str, bool], ...] = (
 )
 
 
-def metrics(*, bootstrap: Bootstrap = DEFAULT_BOOTSTRAP, json_output: Json = False) -> None:
+def metrics(*, cluster: OfCluster = HERE, json_output: Json = False) -> None:
     """Show the main metrics of every node; docs/metrics.md lists all metrics.
 
     A node serves metrics at the address in its property strandline.metrics.listener; `strandline up` sets it.
     """
-    found = {node: gauges_of(url) for node, url in urls(bootstrap).items()}
+    found = {node: gauges_of(url) for node, url in urls(cluster.config).items()}
     if not any(found.values()):
         fail("no node serves metrics", f"set {METRICS_LISTENER}=127.0.0.1:9404 in its properties")
     rows = [{"node": node, **(summed or {})} for node, summed in sorted(found.items())]
     show_rows(rows, json_output, table_of, line_of)
 
 
-def urls(bootstrap: str) -> dict[int, str | None]:
+def urls(bootstrap: Servers) -> dict[int, str | None]:
     """Where each broker serves metrics, by its own configuration; None: unknown."""
-    return {node: url_of(node, broker.host, broker.port) for node, broker in live_brokers(bootstrap).items()}
+    return {node: url_of(broker) for node, broker in live_brokers(bootstrap).items()}
 
 
-def url_of(node: int, host: str, port: int) -> str | None:
+def url_of(broker: BrokerAt) -> str | None:
     asked = DescribeConfigsResource(
-        resource_type=BROKER_RESOURCE, resource_name=str(node), configuration_keys=(METRICS_LISTENER,)
+        resource_type=BROKER_RESOURCE, resource_name=str(broker.node), configuration_keys=(METRICS_LISTENER,)
     )
     try:
-        answer = ask(host, port, DescribeConfigsRequest(resources=(asked,)), 4)
+        answer = ask(broker.host, broker.port, DescribeConfigsRequest(resources=(asked,)), 4, config=broker.config)
     except OSError:
         return None
     for entry in answer.results[0].configs:
         own_host, _, own_port = (entry.value or "").rpartition(":")
         if own_port not in ("", "0"):
-            return f"http://{host if own_host in EVERYWHERE else own_host or '127.0.0.1'}:{own_port}/metrics"
+            return f"http://{broker.host if own_host in EVERYWHERE else own_host or '127.0.0.1'}:{own_port}/metrics"
     return None
 
 

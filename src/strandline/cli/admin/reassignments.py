@@ -7,10 +7,10 @@ from cyclopts import App, Parameter
 
 from strandline.base.errors import ErrorCode
 from strandline.cli.admin.partitions_file import by_topic, format_assignment, read_partitions
-from strandline.cli.connect import DEFAULT_BOOTSTRAP, Bootstrap, Json, fail
+from strandline.cli.connect import HERE, Json, OfCluster, fail
 from strandline.cli.show import Column, Fitted, show_rows
 from strandline.client.admin.behind import METADATA_VERSION, Behind, out_of_sync
-from strandline.client.ask import ask_any
+from strandline.client.ask import Servers, ask_any
 from strandline.diagnosis.behind import as_json, from_json, of_replicas, words
 from strandline.wire.messages.topics.alter_partition_reassignments import (
     AlterPartitionReassignmentsRequest,
@@ -27,14 +27,14 @@ app = App(name="reassignments", help="Move partitions to other brokers; list and
 
 
 @app.command(name="list")
-def list_moves(*, bootstrap: Bootstrap = DEFAULT_BOOTSTRAP, json_output: Json = False) -> None:
+def list_moves(*, cluster: OfCluster = HERE, json_output: Json = False) -> None:
     """List partitions that are being reassigned, what each waits for, and how far its new replicas are behind.
 
     The leader counts how far a replica is behind at its last fetch, in offsets and in bytes of the leader's log.
     """
-    answer = ask_any(bootstrap, ListPartitionReassignmentsRequest(), 0)
+    answer = ask_any(cluster.config, ListPartitionReassignmentsRequest(), 0)
     moves = [(topic.name, row) for topic in answer.topics for row in topic.partitions]
-    told = out_of_sync(bootstrap, [(name, row.partition_index) for name, row in moves]) if moves else {}
+    told = out_of_sync(cluster.config, [(name, row.partition_index) for name, row in moves]) if moves else {}
     rows = [row_of(name, move, told[name, move.partition_index]) for name, move in moves]
     if rows or json_output:
         show_rows(rows, json_output, table_of, line_of)
@@ -46,18 +46,18 @@ def list_moves(*, bootstrap: Bootstrap = DEFAULT_BOOTSTRAP, json_output: Json = 
 def current(
     *,
     topic: Annotated[list[str] | None, Parameter(help="only this topic; may be repeated", negative="")] = None,
-    bootstrap: Bootstrap = DEFAULT_BOOTSTRAP,
+    cluster: OfCluster = HERE,
 ) -> None:
     """Print the replicas of all partitions as a file for `execute`. Save it before a move: it is the way back.
 
     For a partition that is being reassigned, it has the replicas of before the move.
     """
-    moves = ask_any(bootstrap, ListPartitionReassignmentsRequest(), 0).topics
+    moves = ask_any(cluster.config, ListPartitionReassignmentsRequest(), 0).topics
     adding = {(of.name, row.partition_index): row.adding_replicas for of in moves for row in of.partitions}
     wanted = None if topic is None else tuple(MetadataRequestTopic(name=name) for name in topic)
     request = MetadataRequest(topics=wanted, allow_auto_topic_creation=False)
     found: dict[tuple[str, int], list[int]] = {}
-    for told in ask_any(bootstrap, request, METADATA_VERSION).topics:
+    for told in ask_any(cluster.config, request, METADATA_VERSION).topics:
         if told.error_code:
             fail(f"topic '{told.name}': {ErrorCode(told.error_code).name}")
         for row in told.partitions:
@@ -67,7 +67,7 @@ def current(
 
 
 @app.command
-def execute(reassignment_json_file: Path, /, *, bootstrap: Bootstrap = DEFAULT_BOOTSTRAP) -> None:
+def execute(reassignment_json_file: Path, /, *, cluster: OfCluster = HERE) -> None:
     """Start the moves in a file of kafka-reassign-partitions.
 
     Parameters
@@ -76,11 +76,11 @@ def execute(reassignment_json_file: Path, /, *, bootstrap: Bootstrap = DEFAULT_B
         {"version": 1, "partitions": [{"topic": "t", "partition": 0, "replicas": [1, 2, 3]}]}
     """
     rows = read_partitions(reassignment_json_file, with_replicas=True)
-    alter(bootstrap, rows, "moves to")
+    alter(cluster.config, rows, "moves to")
 
 
 @app.command
-def cancel(reassignment_json_file: Path, /, *, bootstrap: Bootstrap = DEFAULT_BOOTSTRAP) -> None:
+def cancel(reassignment_json_file: Path, /, *, cluster: OfCluster = HERE) -> None:
     """Cancel the moves of the partitions in a file: they keep the replicas of before.
 
     Parameters
@@ -89,10 +89,10 @@ def cancel(reassignment_json_file: Path, /, *, bootstrap: Bootstrap = DEFAULT_BO
         {"partitions": [{"topic": "t", "partition": 0}]}
     """
     rows = [{**row, "replicas": None} for row in read_partitions(reassignment_json_file)]
-    alter(bootstrap, rows, "does not move any more")
+    alter(cluster.config, rows, "does not move any more")
 
 
-def alter(bootstrap: str, rows: list[dict[str, Any]], done: str) -> None:
+def alter(bootstrap: Servers, rows: list[dict[str, Any]], done: str) -> None:
     topics = tuple(
         ReassignableTopic(
             name=name,

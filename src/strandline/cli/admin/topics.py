@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 from cyclopts import App, Parameter
 
-from strandline.cli.connect import DEFAULT_BOOTSTRAP, Bootstrap, Json, fail
+from strandline.cli.connect import HERE, Json, OfCluster, fail
 from strandline.cli.show import Column, Fitted, show_rows
 from strandline.client.admin.partitions import PartitionState, describe_partitions
 from strandline.client.admin.topics import create_topic, delete_topics, topic_names
@@ -21,7 +21,7 @@ def create(
     partitions: int = -1,
     replication_factor: int = -1,
     config: Annotated[list[str] | None, Parameter(help="KEY=VALUE; may be repeated", negative="")] = None,
-    bootstrap: Bootstrap = DEFAULT_BOOTSTRAP,
+    cluster: OfCluster = HERE,
 ) -> None:
     """Create a topic. Defaults come from the cluster.
 
@@ -35,14 +35,14 @@ def create(
         number of replicas of each partition; -1: the cluster's default
     """
     settings = dict(key_value(entry, "--config") for entry in config or [])
-    create_topic(bootstrap, name, partitions, replication_factor, settings)
+    create_topic(cluster.config, name, partitions, replication_factor, settings)
     print(f"created topic {name}")
 
 
 @app.command(name="list")
-def list_topics(*, bootstrap: Bootstrap = DEFAULT_BOOTSTRAP, json_output: Json = False) -> None:
+def list_topics(*, cluster: OfCluster = HERE, json_output: Json = False) -> None:
     """Print the names of all topics, one a line."""
-    names = topic_names(bootstrap)
+    names = topic_names(cluster.config)
     print(json.dumps(names) if json_output else "\n".join(names))
 
 
@@ -62,7 +62,7 @@ def describe(
     under_replicated: Annotated[
         bool, filter_of("under-replicated", "show only partitions with out-of-sync replicas")
     ] = False,
-    bootstrap: Bootstrap = DEFAULT_BOOTSTRAP,
+    cluster: OfCluster = HERE,
     json_output: Json = False,
 ) -> None:
     """Show partitions: leader, replicas, ISR and ELR. Several filters show what matches any of them.
@@ -72,7 +72,7 @@ def describe(
     name
         the topic; all topics if it is omitted
     """
-    states = describe_partitions(bootstrap, [] if name is None else [name])
+    states = describe_partitions(cluster.config, [] if name is None else [name])
     if (under_min_isr or at_min_isr) and any(state.min_isr < 0 for state in states):
         fail("this cluster does not report its effective min.insync.replicas: it is not Strandline")
     filters = (unavailable, under_min_isr, at_min_isr, under_replicated)
@@ -93,9 +93,9 @@ def is_shown(
 
 
 @app.command
-def delete(names: list[str], /, *, bootstrap: Bootstrap = DEFAULT_BOOTSTRAP) -> None:
+def delete(names: list[str], /, *, cluster: OfCluster = HERE) -> None:
     """Delete topics and all their records."""
-    refusals = delete_topics(bootstrap, names)
+    refusals = delete_topics(cluster.config, names)
     for name, why in refusals.items():
         if why is None:
             print(f"deleted topic {name}")

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from strandline.base.errors import ErrorCode
 from strandline.cli.admin.transaction_columns import DESCRIBED, HANGING, LISTED, PRODUCERS, show, table_of
-from strandline.cli.connect import DEFAULT_BOOTSTRAP, Bootstrap, Json, fail
+from strandline.cli.connect import HERE, Json, OfCluster, fail
 from strandline.cli.show import show_rows
 from strandline.client.admin.open_transactions import find_hanging
 from strandline.client.admin.partitions import PartitionState, Place, chosen, describe_partitions
@@ -29,6 +29,7 @@ from strandline.client.admin.transactions import (
     reason,
     write_abort,
 )
+from strandline.client.ask import Servers
 from strandline.client.brokers import BrokerAt, Silence, brokers_of
 from strandline.diagnosis.transactions import coordinated_json, hanging_json, listed_json, producer_json
 from strandline.txn.states import State
@@ -50,7 +51,7 @@ def list_all(
     producer_id: Ids = None,
     running_longer_than_ms: Annotated[int, Parameter(name=("--running-longer-than-ms", "--duration-filter"))] = -1,
     transactional_id_pattern: str | None = None,
-    bootstrap: Bootstrap = DEFAULT_BOOTSTRAP,
+    cluster: OfCluster = HERE,
     json_output: Json = False,
 ) -> int:
     """List the transactional ids of all coordinators. Exit status 3 if one of them does not answer.
@@ -75,7 +76,7 @@ def list_all(
         duration_filter=running_longer_than_ms,
         transactional_id_pattern=transactional_id_pattern,
     )
-    found, silent = list_transactions(brokers_of(bootstrap), request)
+    found, silent = list_transactions(brokers_of(cluster.config), request)
     show([listed_json(row) for row in found], LISTED, json_output)
     return told_unknown([f"broker {node} {why}; it may coordinate more" for node, why in sorted(silent.items())])
 
@@ -84,7 +85,7 @@ def list_all(
 def describe(
     *,
     transactional_id: Annotated[list[str], Parameter(negative="")],
-    bootstrap: Bootstrap = DEFAULT_BOOTSTRAP,
+    cluster: OfCluster = HERE,
     json_output: Json = False,
 ) -> None:
     """Show what its coordinator knows of a transactional id: producer, state, since when, partitions.
@@ -95,13 +96,13 @@ def describe(
         the id; may be repeated
     """
     nodes: dict[str, int] = {}
-    for name, node in coordinators_of(bootstrap, transactional_id).items():
+    for name, node in coordinators_of(cluster.config, transactional_id).items():
         if isinstance(node, ErrorCode):
             advice = "repeat the command; `strandline explain __transaction_state` says why if it stays so"
             fail(f"transactional id '{name}' has no coordinator now: {reason(node)}", advice)
         nodes[name] = node
     rows = []
-    for name, told in describe_at(brokers_of(bootstrap), nodes).items():
+    for name, told in describe_at(brokers_of(cluster.config), nodes).items():
         if isinstance(told, Silence):
             fail(f"broker {nodes[name]} coordinates '{name}', and {told.why}", "start it, or wait for an election")
         if told is ErrorCode.TRANSACTIONAL_ID_NOT_FOUND:
@@ -118,7 +119,7 @@ def producers(
     topic: str,
     partition: int,
     broker_id: int | None = None,
-    bootstrap: Bootstrap = DEFAULT_BOOTSTRAP,
+    cluster: OfCluster = HERE,
     json_output: Json = False,
 ) -> None:
     """Show the producers that a partition's leader knows, and where their open transactions begin there.
@@ -132,9 +133,9 @@ def producers(
     broker_id
         ask this replica instead of the leader
     """
-    state = only(bootstrap, topic, partition)
+    state = only(cluster.config, topic, partition)
     node = leader_of(state) if broker_id is None else broker_id
-    show([producer_json(row) for row in told_of(brokers_of(bootstrap), node, state.at)], PRODUCERS, json_output)
+    show([producer_json(row) for row in told_of(brokers_of(cluster.config), node, state.at)], PRODUCERS, json_output)
 
 
 @app.command
@@ -147,7 +148,7 @@ def abort(
     producer_epoch: int | None = None,
     coordinator_epoch: int | None = None,
     force: Annotated[bool, Parameter(negative="")] = False,
-    bootstrap: Bootstrap = DEFAULT_BOOTSTRAP,
+    cluster: OfCluster = HERE,
     json_output: Json = False,
 ) -> None:
     """Abort a hanging transaction in one partition: one that its coordinator does not know there.
@@ -171,8 +172,8 @@ def abort(
     """
     if (start_offset is None) == (producer_id is None):
         fail("name --start-offset, or else --producer-id", "`strandline transactions producers` shows them", status=2)
-    state = only(bootstrap, topic, partition)
-    leader, brokers = leader_of(state), brokers_of(bootstrap)
+    state = only(cluster.config, topic, partition)
+    leader, brokers = leader_of(state), brokers_of(cluster.config)
     opened = [row for row in told_of(brokers, leader, state.at) if row.is_open]
     wanted = [row for row in opened if start_offset in (None, row.start_offset)]
     wanted = [row for row in wanted if producer_id in (None, row.producer_id)]
@@ -182,7 +183,7 @@ def abort(
         fail(f"no transaction {which} is open in {state.at}", f"open there: {starts}")
     (one,) = wanted
     if not force:
-        check_hanging(bootstrap, brokers, one)
+        check_hanging(cluster.config, brokers, one)
     if producer_epoch is not None:
         one = replace(one, epoch=producer_epoch)
     if coordinator_epoch is not None:
@@ -192,7 +193,7 @@ def abort(
     show_rows([producer_json(one)], json_output, lambda rows: table_of(rows, PRODUCERS), lambda row: text)
 
 
-def check_hanging(bootstrap: str, brokers: dict[int, BrokerAt], one: ProducerAt) -> None:
+def check_hanging(bootstrap: Servers, brokers: dict[int, BrokerAt], one: ProducerAt) -> None:
     known = known_to_coordinators(bootstrap, brokers, [one])[one]
     if isinstance(known, Coordinated):
         fail(
@@ -215,7 +216,7 @@ def find(
     topic: str | None = None,
     partition: int | None = None,
     max_transaction_timeout: int = 15,
-    bootstrap: Bootstrap = DEFAULT_BOOTSTRAP,
+    cluster: OfCluster = HERE,
     json_output: Json = False,
 ) -> int:
     """Find transactions that are open in a partition for too long, and that no coordinator is going to end.
@@ -235,15 +236,15 @@ def find(
     """
     if partition is not None and topic is None:
         fail("--partition needs --topic", status=2)
-    brokers = brokers_of(bootstrap)
+    brokers = brokers_of(cluster.config)
     if broker_id is not None and broker_id not in brokers:
         fail(f"broker {broker_id} is not registered", f"there are {', '.join(map(str, brokers))}", status=2)
     if topic is not None and partition is not None:
-        states = [only(bootstrap, topic, partition)]
+        states = [only(cluster.config, topic, partition)]
     else:
-        states = describe_partitions(bootstrap, [] if topic is None else [topic])
+        states = describe_partitions(cluster.config, [] if topic is None else [topic])
     now = now_ms()
-    found = find_hanging(bootstrap, brokers, states, now - max_transaction_timeout * MINUTE_MS, broker_id)
+    found = find_hanging(cluster.config, brokers, states, now - max_transaction_timeout * MINUTE_MS, broker_id)
     rows = [hanging_json(row, now) for row in found.hanging]
     show([{**row, "duration_min": row["duration_ms"] // MINUTE_MS} for row in rows], HANGING, json_output)
     incomplete = told_unknown(found.unknown)
@@ -253,7 +254,7 @@ def find(
 # --- what commands share
 
 
-def only(bootstrap: str, topic: str, partition: int) -> PartitionState:
+def only(bootstrap: Servers, topic: str, partition: int) -> PartitionState:
     (state,) = chosen(bootstrap, f"{topic}:{partition}")
     return state
 

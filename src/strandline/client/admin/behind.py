@@ -3,7 +3,8 @@
 from collections.abc import Iterable
 
 from strandline.base.value import Value
-from strandline.client.ask import ask, ask_any
+from strandline.client.ask import Servers, ask, ask_any, config_of
+from strandline.client.brokers import BrokerAt
 from strandline.wire.frame import Malformed
 from strandline.wire.messages.cluster.describe_log_dirs import (
     DescribableLogDirTopic,
@@ -30,13 +31,14 @@ class Behind(Value, frozen=True):
     why: str = ""
 
 
-def out_of_sync(bootstrap: str, places: Iterable[Place]) -> dict[Place, dict[int, Behind] | str]:
+def out_of_sync(bootstrap: Servers, places: Iterable[Place]) -> dict[Place, dict[int, Behind] | str]:
     """The out-of-sync followers of each of these partitions, or why they are unknown."""
     indexes: dict[str, list[int]] = {}
     for name, index in places:
         indexes.setdefault(name, []).append(index)
+    config = config_of(bootstrap)
     metadata: MetadataResponse = ask_any(
-        bootstrap,
+        config,
         MetadataRequest(
             topics=tuple(MetadataRequestTopic(name=name) for name in indexes), allow_auto_topic_creation=False
         ),
@@ -47,17 +49,17 @@ def out_of_sync(bootstrap: str, places: Iterable[Place]) -> dict[Place, dict[int
         for topic in metadata.topics
         for partition in topic.partitions
     }
-    addresses = {broker.node_id: (broker.host, broker.port) for broker in metadata.brokers}
+    brokers = {row.node_id: BrokerAt(row.node_id, row.host, row.port, config=config) for row in metadata.brokers}
     wanted = [(name, index) for name, found in indexes.items() for index in found]
     told: dict[Place, dict[int, Behind] | str] = dict.fromkeys(wanted, "it has no leader")
     for leader in sorted({leaders.get(place, -1) for place in wanted}):
-        if leader in addresses:
+        if leader in brokers:
             mine = [place for place in wanted if leaders.get(place) == leader]
-            told |= asked_of(leader, addresses[leader], mine)
+            told |= asked_of(brokers[leader], mine)
     return told
 
 
-def asked_of(leader: int, address: tuple[str, int], places: list[Place]) -> dict[Place, dict[int, Behind] | str]:
+def asked_of(leader: BrokerAt, places: list[Place]) -> dict[Place, dict[int, Behind] | str]:
     told: dict[Place, dict[int, Behind] | str] = {}
     request = DescribeLogDirsRequest(
         topics=tuple(
@@ -67,11 +69,13 @@ def asked_of(leader: int, address: tuple[str, int], places: list[Place]) -> dict
         with_followers=True,
     )
     try:
-        answer: DescribeLogDirsResponse = ask(*address, request, DESCRIBE_VERSION, TIMEOUT_S)
+        answer: DescribeLogDirsResponse = ask(
+            leader.host, leader.port, request, DESCRIBE_VERSION, TIMEOUT_S, leader.config
+        )
     except (OSError, Malformed) as error:
-        return dict.fromkeys(places, f"its leader {leader} does not answer ({error})")
-    told |= dict.fromkeys(places, f"{leader} does not lead it any more")
-    never = f"it has fetched nothing from {leader} since that leads"
+        return dict.fromkeys(places, f"its leader {leader.node} does not answer ({error})")
+    told |= dict.fromkeys(places, f"{leader.node} does not lead it any more")
+    never = f"it has fetched nothing from {leader.node} since that leads"
     for result in answer.results:
         for topic in result.topics:
             for row in topic.partitions:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from strandline.client.admin.partitions import Place
-from strandline.client.ask import ask_any
+from strandline.client.ask import Servers, ask_any
 from strandline.client.brokers import BrokerAt, Silence, ask_each
 from strandline.wire.messages.cluster.describe_quorum import DescribeQuorumRequest, PartitionData, TopicData
 from strandline.wire.messages.topics.list_partition_reassignments import (
@@ -22,7 +22,7 @@ def has_active_controller(brokers: Mapping[int, BrokerAt]) -> bool:
     return any(row.leader_id >= 0 for answer in found for told in answer.topics for row in told.partitions)
 
 
-def waits_for(bootstrap: str, places: Sequence[Place]) -> dict[Place, str | None]:
+def waits_for(bootstrap: Servers, places: Sequence[Place]) -> dict[Place, str | None]:
     if not places:
         return {}
     topics = tuple(

@@ -7,6 +7,7 @@ from strandline.base.value import Value
 from strandline.client.admin.partitions import PartitionState, Place
 from strandline.client.admin.replica_logs import LogReport, ReplicaLog
 from strandline.client.admin.transactions import Known, ProducerAt, Uncertain, known_to_coordinators, producers_at
+from strandline.client.ask import Servers
 from strandline.client.brokers import BrokerAt
 
 
@@ -25,7 +26,7 @@ class Found(NamedTuple):
 
 
 def find_hanging(
-    bootstrap: str,
+    bootstrap: Servers,
     brokers: Mapping[int, BrokerAt],
     states: Sequence[PartitionState],
     opened_before_ms: int,
@@ -74,7 +75,7 @@ def is_open_in(told: tuple[ProducerAt, ...] | str, one: ProducerAt) -> bool:
 
 
 def holders(
-    bootstrap: str,
+    bootstrap: Servers,
     brokers: Mapping[int, BrokerAt],
     states: Iterable[PartitionState],
     reports: Mapping[Place, Iterable[LogReport]],

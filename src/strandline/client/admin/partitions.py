@@ -6,7 +6,7 @@ from typing import NamedTuple
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import ZERO_UUID, Uuid
 from strandline.base.value import Value
-from strandline.client.ask import ask_any
+from strandline.client.ask import Servers, ask_any
 from strandline.client.errors import BadOption, StrandlineError
 from strandline.wire.messages.topics.describe_topic_partitions import (
     Cursor,
@@ -69,7 +69,7 @@ class PartitionState(Value, frozen=True):
         return len(self.isr) == self.min_isr
 
 
-def describe_partitions(bootstrap: str, names: Iterable[str] = ()) -> list[PartitionState]:
+def describe_partitions(bootstrap: Servers, names: Iterable[str] = ()) -> list[PartitionState]:
     """These topics' partitions, or all, by name and index. Raises StrandlineError if a named one is not there."""
     wanted, found = tuple(names), []
     for topic in pages(lambda request: ask_any(bootstrap, request, 0), wanted):
@@ -133,7 +133,7 @@ def parse_place(text: str) -> tuple[str, int | None]:
     return topic, int(index) if colon else None
 
 
-def chosen(bootstrap: str, text: str) -> list[PartitionState]:
+def chosen(bootstrap: Servers, text: str) -> list[PartitionState]:
     """The partitions that TOPIC or TOPIC:PARTITION names."""
     topic, index = parse_place(text)
     states = describe_partitions(bootstrap, [topic])

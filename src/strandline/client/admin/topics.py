@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 
 from strandline.base.errors import ErrorCode, error_of, message_of
-from strandline.client.ask import ask_any
+from strandline.client.ask import Servers, ask_any, config_of
 from strandline.client.brokers import BrokerAt
 from strandline.client.errors import StrandlineError
 from strandline.metadata.image import TOPIC_RESOURCE
@@ -22,19 +22,19 @@ DEFAULT = -1  # the cluster's own number
 Refusals = dict[str, str | None]  # by topic: why it was refused, None if it was not
 
 
-def topic_names(bootstrap: str) -> list[str]:
+def topic_names(bootstrap: Servers) -> list[str]:
     answer = ask_any(bootstrap, MetadataRequest(topics=None), None)
     return sorted(topic.name for topic in answer.topics)
 
 
-def partitions_of(bootstrap: str, topic: str) -> list[int]:
+def partitions_of(bootstrap: Servers, topic: str) -> list[int]:
     """None if there is no such topic. It is not created by being asked for."""
     request = MetadataRequest(topics=(MetadataRequestTopic(name=topic),), allow_auto_topic_creation=False)
     (found,) = ask_any(bootstrap, request, None).topics
     return sorted(row.partition_index for row in found.partitions)
 
 
-def topic_configs(bootstrap: str, key: str) -> dict[str, str]:
+def topic_configs(bootstrap: Servers, key: str) -> dict[str, str]:
     """What all topics have for this key, by topic."""
     resources = tuple(
         DescribeConfigsResource(resource_type=TOPIC_RESOURCE, resource_name=name, configuration_keys=(key,))
@@ -44,14 +44,18 @@ def topic_configs(bootstrap: str, key: str) -> dict[str, str]:
     return {result.resource_name: config.value or "" for result in results for config in result.configs}
 
 
-def live_brokers(bootstrap: str) -> dict[int, BrokerAt]:
+def live_brokers(bootstrap: Servers) -> dict[int, BrokerAt]:
     """Those that are not fenced, by id."""
-    rows = ask_any(bootstrap, MetadataRequest(topics=()), None).brokers
-    return {row.node_id: BrokerAt(row.node_id, row.host, row.port) for row in sorted(rows, key=lambda row: row.node_id)}
+    config = config_of(bootstrap)
+    rows = ask_any(config, MetadataRequest(topics=()), None).brokers
+    return {
+        row.node_id: BrokerAt(row.node_id, row.host, row.port, config=config)
+        for row in sorted(rows, key=lambda row: row.node_id)
+    }
 
 
 def create_topic(
-    bootstrap: str,
+    bootstrap: Servers,
     name: str,
     partitions: int = DEFAULT,
     replication_factor: int = DEFAULT,
@@ -76,7 +80,7 @@ def create_topic(
         raise StrandlineError(f"{name}: {why}")
 
 
-def delete_topics(bootstrap: str, names: Iterable[str]) -> Refusals:
+def delete_topics(bootstrap: Servers, names: Iterable[str]) -> Refusals:
     names = tuple(names)
     request = DeleteTopicsRequest(
         topics=tuple(DeleteTopicState(name=name) for name in names),

@@ -12,7 +12,7 @@ from strandline.base.errors import ErrorCode, error_of, message_of
 from strandline.base.ids import TRANSACTION_TOPIC
 from strandline.base.value import Value
 from strandline.client.admin.partitions import PartitionState, Place, pages, states_of
-from strandline.client.ask import ask_any
+from strandline.client.ask import Servers, ask_any
 from strandline.client.brokers import BrokerAt, Silence, ask_each
 from strandline.client.errors import StrandlineError, refused
 from strandline.wire.messages.groups.find_coordinator import FindCoordinatorRequest
@@ -102,7 +102,7 @@ def list_transactions(
     return sorted(found, key=lambda row: (row.transactional_id, row.coordinator)), silent
 
 
-def coordinators_of(bootstrap: str, transactional_ids: Iterable[str]) -> dict[str, int | ErrorCode]:
+def coordinators_of(bootstrap: Servers, transactional_ids: Iterable[str]) -> dict[str, int | ErrorCode]:
     """Who coordinates each of these ids, or why that is not known."""
     request = FindCoordinatorRequest(key_type=TRANSACTIONAL_ID, coordinator_keys=tuple(transactional_ids))
     answer = ask_any(bootstrap, request, FIND_VERSION)
@@ -196,7 +196,7 @@ def told_by(node: int, places: list[Place], answer: Any) -> dict[Place, tuple[Pr
 
 
 def known_to_coordinators(
-    bootstrap: str, brokers: Mapping[int, BrokerAt], opened: Iterable[ProducerAt]
+    bootstrap: Servers, brokers: Mapping[int, BrokerAt], opened: Iterable[ProducerAt]
 ) -> dict[ProducerAt, Known]:
     """Which of these open transactions does a coordinator know in their partitions? Ask the partitions before this."""
     opened = list(opened)
@@ -229,7 +229,7 @@ def known_of(one: ProducerAt, told: list[Coordinated | ErrorCode | Silence | Non
     return Uncertain(unheard) if unheard else None
 
 
-def coordinating(bootstrap: str) -> tuple[PartitionState, ...]:
+def coordinating(bootstrap: Servers) -> tuple[PartitionState, ...]:
     """The partitions of `__transaction_state`; none if nobody has begun a transaction in this cluster."""
     found: list[PartitionState] = []
     for topic in pages(lambda request: ask_any(bootstrap, request, 0), (TRANSACTION_TOPIC,)):

@@ -10,6 +10,7 @@ from random import Random
 
 from strandline.base.effects import Event, Send
 from strandline.base.ids import METADATA_TOPIC, METADATA_TOPIC_ID
+from strandline.base.value import Value
 from strandline.sim.hostile import (
     HEADER_EXTREMES,
     PLAIN_NUMBERS,
@@ -40,6 +41,12 @@ TIMEOUT_MS = 1_000
 QUORUM = ("Vote", "BeginQuorumEpoch", "EndQuorumEpoch", "FetchSnapshot")
 NEAR = (0, 0, 1, 2, 1_000, 1 << 20)  # how far from the very last
 IDENTITIES = ("replica_epoch", "leader_epoch", "current_leader_epoch", "broker_epoch")  # must never be plausible
+
+
+class StrangerToken(Value, frozen=True):
+    """Counts the requests of the stranger."""
+
+    sent: int
 
 
 class Stranger(Station):
@@ -83,9 +90,10 @@ class Stranger(Station):
             request = message(api, version, self.known(api, version, machine, listener), wrong)
         self.sent += 1
         self.world.note(Kind.CLIENT, f"{api.name} to {listener} of {machine.name}: {shown(wrong)}", self.name)
-        token = ("stranger", self.sent)
         channel = str(self.sent % CHANNELS)
-        self.network.send(self, Send(machine.where[listener], channel, request, version, TIMEOUT_MS, token))
+        self.network.send(
+            self, Send(machine.where[listener], channel, request, version, TIMEOUT_MS, StrangerToken(self.sent))
+        )
 
     def wrong(self, api: Api, version: int) -> Wrong:
         """One or two values that go wrong."""

@@ -8,10 +8,8 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from strandline.client.admin.loss_ledger import ask_ledger
-from strandline.client.ask import ask
-from strandline.client.brokers import DESCRIBE, DESCRIBE_VERSION, brokers_in
+from strandline.client.brokers import brokers_of
 from strandline.replica.hosting.ledger import FILE, Book, read
-from strandline.wire.frame import Malformed
 from strandline_spark.errors import StrandlineError
 
 if TYPE_CHECKING:
@@ -48,18 +46,10 @@ def losses_in(directories: Iterable[str]) -> Losses:
 
 def losses_of(bootstrap: str) -> Losses:
     """Asks all brokers. Raises StrandlineError if none of `bootstrap` answers."""
-    problems = []
-    for server in bootstrap.split(","):
-        host, _, port = server.strip().rpartition(":")
-        if not port.isdigit():
-            raise StrandlineError(f"{server!r} is not host:port")
-        try:
-            brokers = brokers_in(ask(host.strip("[]") or "127.0.0.1", int(port), DESCRIBE, DESCRIBE_VERSION))
-            break
-        except (OSError, Malformed) as error:
-            problems.append(f"{server}: {error}")
-    else:
-        raise StrandlineError(f"no broker returned its loss ledger ({'; '.join(problems)})")
+    try:
+        brokers = brokers_of(bootstrap)
+    except StrandlineError as error:
+        raise StrandlineError(f"no broker returned its loss ledger: {error.problem}") from None
     ledger = ask_ledger(brokers)
     unread = [f"broker {node} {why}" for node, why in ledger.silent.items()]
     unread += [
