@@ -110,8 +110,11 @@ DECISIONS = table(
     Mutant(
         "a request for markers that is lost is not sent again",
         "txn/markers.py",
-        "                self.place((decision, at), now)\n            effects += self.complete(decision, now)\n        return effects + self.ask_all()\n\n    def complete",
-        "                pass\n            effects += self.complete(decision, now)\n        return effects + self.ask_all()\n\n    def complete",
+        "self.try_again(now)
+                self.place((decision, at), now)
+",
+        "self.try_again(now)
+",
         Breaks.ANSWERS,
         ("unit/txn/test_markers.py::test_a_marker_that_is_refused_is_sent_again",),
     ),

@@ -14,7 +14,6 @@ from strandline.server import lifeline
 from strandline.testing.local_cluster import uninterrupted
 
 AGAIN_AFTER_S = 0.7
-STOP_S = 30.0
 
 
 class WorkerProcess:
@@ -46,18 +45,6 @@ class WorkerProcess:
         assert self.process is not None
         self.process.kill()
         self.process.wait()
-
-    def stop(self) -> None:
-        if self.is_running:
-            assert self.process is not None
-            self.process.terminate()
-
-    def wait_stopped(self) -> None:
-        if self.process is not None:
-            try:
-                self.process.wait(STOP_S)
-            except subprocess.TimeoutExpired:
-                self.kill()
 
 
 class Loop:
@@ -94,13 +81,6 @@ class Loop:
         if worker.is_running:
             worker.kill()
         worker.ended_at = worker.ended_at or time.monotonic()
-
-    def stop(self) -> None:
-        """Let each end its batch."""
-        for worker in self.workers:
-            worker.stop()
-        for worker in self.workers:
-            worker.wait_stopped()
 
     def kill_all(self) -> None:
         for worker in self.workers:

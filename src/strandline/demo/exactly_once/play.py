@@ -95,7 +95,7 @@ class Play:
         self.transfers = list(transfers(wish.transfers, wish.accounts, wish.seed))
         self.sent = 0
         self.down: dict[int, float] = {}  # nodes that were killed, and when they start again
-        self.last_worker = -1
+        self.strikes = 0  # at workers
         self.loops = [
             Loop(name, cluster.bootstrap, wish.workers, transactions=name == WITH, pace_ms=wish.pace_ms, folder=folder)
             for name in (WITH, WITHOUT)
@@ -112,7 +112,7 @@ class Play:
             self.send_portion(self.wish.kills)
             self.finish()
             for loop in self.loops:
-                loop.stop()
+                loop.kill_all()  # nothing is left to do: every transfer's offset is committed
             return self.outcome()
         finally:
             for loop in self.loops:
@@ -226,20 +226,23 @@ class Play:
         return "the group coordinator of the workers"
 
     def kill_workers(self) -> None:
-        """The same worker of both loops, while it is at work in both."""
+        """One of each loop, while it is at work; not the same ones as last time, if others are at work."""
         before = [reader.by_worker.copy() for reader in self.readers]
-        order = [(self.last_worker + 1 + n) % self.wish.workers for n in range(self.wish.workers)]
+        start = self.strikes % self.wish.workers
+        self.strikes += 1
+        order = [*range(start, self.wish.workers), *range(start)]
         until = time.monotonic() + MEETS_S
 
-        def at_work() -> list[int]:
-            pairs = list(zip(self.readers, before, strict=True))
-            return [n for n in order if all(reader.by_worker[n] > old[n] for reader, old in pairs)]
+        def at_work() -> list[list[int]]:
+            pairs = zip(self.readers, before, strict=True)
+            return [[n for n in order if reader.by_worker[n] > old[n]] for reader, old in pairs]
 
-        self.watch(lambda: bool(at_work()) or time.monotonic() > until, "a worker at work")
-        self.last_worker = (at_work() or order)[0]
-        for loop in self.loops:
-            loop.kill(self.last_worker)
-        self.tell("kill", f"worker {self.last_worker} is killed, in both loops")
+        self.watch(lambda: all(at_work()) or time.monotonic() > until, "workers at work")
+        chosen = [(working or order)[0] for working in at_work()]
+        for loop, number in zip(self.loops, chosen, strict=True):
+            loop.kill(number)
+        ours, other = chosen
+        self.tell("kill", f"worker {ours} is killed, and worker {other} of the loop without transactions")
 
     # --- the end
 
@@ -258,8 +261,9 @@ class Play:
         raw = Reader(bootstrap, self.loops[0].topic, "read_uncommitted")
         self.readers += [*fresh, raw]
         is_settled = settled(fresh[0], raw)
+        ends, other_ends = (reader.ends() for reader in fresh)
         for reader in self.readers:
-            reader.read_to(reader.ends())
+            reader.read_to(ends if reader.topic == raw.topic else other_ends)
         accounts = self.wish.accounts
         counts = [count(self.transfers, reader.found.values(), accounts) for reader in fresh]
         self.tell("step", "the bookings are counted")

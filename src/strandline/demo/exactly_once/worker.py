@@ -6,11 +6,11 @@ books, waits until the bookings are acknowledged, and then commits the offsets.
 
 import os
 import select
-import signal
 import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
+from typing import NoReturn
 
 import msgspec
 from confluent_kafka import Consumer, KafkaException, Message, Producer, TopicPartition
@@ -46,26 +46,22 @@ class Job(Value, frozen=True):
 class Worker:
     def __init__(self, job: Job) -> None:
         self.job = job
-        self.stopping = False
         settings: dict[str, object] = {"linger.ms": 2, "enable.idempotence": True, **CLIENT}
         if job.transactional_id:
             settings |= {"transactional.id": job.transactional_id, "transaction.timeout.ms": TRANSACTION_MS}
         self.producer = Producer(client_config(job.bootstrap, acks="all", **settings))
         self.consumer = Consumer(client_config(job.bootstrap, **{"group.id": job.group, **GROUP, **CLIENT}))
 
-    def stop(self, *_: object) -> None:
-        self.stopping = True
-
-    def run(self) -> None:
+    def run(self) -> NoReturn:
+        """Until somebody kills it."""
         if self.job.transactional_id:
             insist(self.producer.init_transactions)
         self.consumer.subscribe([TRANSFERS])
         apply = self.apply_in_transaction if self.job.transactional_id else self.apply
-        while not self.stopping:
+        while True:
             messages = [message for message in self.consumer.consume(BATCH, 0.1) if message.error() is None]
             if messages:
                 apply(messages)
-        self.consumer.close()
 
     def apply_in_transaction(self, messages: Sequence[Message]) -> None:
         self.producer.begin_transaction()
@@ -82,7 +78,7 @@ class Worker:
                 self.consumer.seek(start)
 
     def send_offsets(self, ends: list[TopicPartition]) -> None:
-        """librdkafka up to 2.16 can hang here, whatever the timeout, once the node that coordinated the group is no
+        """librdkafka (2.16) can hang here, whatever the timeout, once the node that coordinated the group is no
         longer in the metadata. The worker then ends as if it were killed, and is started again (docs/clients.md)."""
         group = self.consumer.consumer_group_metadata()
         hanging = threading.Timer(HANGS_S, give_up, ("librdkafka hangs",))
@@ -123,7 +119,7 @@ def insist(call: Callable[[float], object]) -> None:
             return
 
 
-def give_up(why: str) -> None:
+def give_up(why: str) -> NoReturn:
     """The group learns of it by the session timeout, as with a worker that was killed."""
     print("the worker gives up:", why, flush=True)
     os._exit(1)
@@ -163,16 +159,14 @@ def end_with_starter() -> None:
         threading.Thread(target=wait, args=(line.end,), daemon=True).start()
 
 
-def main() -> int:
+def main() -> NoReturn:
     end_with_starter()
     worker = Worker(msgspec.json.decode(sys.argv[1], type=Job))
-    signal.signal(signal.SIGTERM, worker.stop)
     try:
         worker.run()
     except KafkaException as error:
         give_up(str(error))
-    return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()
