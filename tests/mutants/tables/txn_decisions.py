@@ -110,11 +110,8 @@ DECISIONS = table(
     Mutant(
         "a request for markers that is lost is not sent again",
         "txn/markers.py",
-        "self.try_again(now)
-                self.place((decision, at), now)
-",
-        "self.try_again(now)
-",
+        "self.try_again(now)\n                self.place((decision, at), now)\n",
+        "self.try_again(now)\n",
         Breaks.ANSWERS,
         ("unit/txn/test_markers.py::test_a_marker_that_is_refused_is_sent_again",),
     ),
