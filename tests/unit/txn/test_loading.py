@@ -4,8 +4,9 @@ from tests.rows import each
 from tests.unit.txn.world import ID, T0, T1, World, add_request, added, end_request, init_request, offsets_request
 
 from strandline.base.errors import ErrorCode as E
-from strandline.base.ids import TRANSACTION_TOPIC, LeaderEpoch
+from strandline.base.ids import TRANSACTION_TOPIC, LeaderEpoch, Uuid
 from strandline.base.time import Instant
+from strandline.metadata.records import PartitionRecord, RemoveTopicRecord, TopicRecord
 from strandline.txn.states import State
 from strandline.txn.transaction import EPOCH_LAST, Transaction, restored, value_of
 from strandline.wire.batch import build
@@ -204,3 +205,17 @@ def test_nothing_is_answered_by_what_was_known_before_the_partition_is_led_anew(
     w.begun(T0, T1)
     w.log.epoch = LeaderEpoch(1)  # the metadata comes later
     assert errors_of(w) == {E.NOT_COORDINATOR}
+
+
+def test_a_topic_that_was_deleted_and_created_anew_at_once_knows_no_id() -> None:
+    """Its partitions' epochs begin anew too, and metadata may bring both in one step."""
+    w = World()
+    w.begun(T0)
+    w.log.batches.clear()
+    old, new = w.image.topic_ids[TRANSACTION_TOPIC], Uuid(b"of the same name")
+    w.change(
+        RemoveTopicRecord(topic_id=old),
+        TopicRecord(name=TRANSACTION_TOPIC, topic_id=new),
+        PartitionRecord(partition_id=0, topic_id=new, replicas=(1,), isr=(1,), leader=1),
+    )
+    assert not w.transactions.shards.loaded[0].entries

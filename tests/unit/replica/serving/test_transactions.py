@@ -327,6 +327,19 @@ def test_no_batch_comes_before_one_that_was_held_and_refused(world: TxnWorld) ->
     assert (again().error_code, again().base_offset) == (NONE, 0)
 
 
+def test_a_coordinator_that_never_answers_is_given_up(world: TxnWorld) -> None:
+    """It may be this broker itself, and then no connection has a timeout."""
+    first = world.write()
+    world.run(11_000)
+    second = world.write(transactional_id="other", producer=(8, 0))
+    late = world.questions.pop(0)
+    while world.questions:
+        world.answer()
+        world.run(1_000)
+    assert (first().error_code, second().error_code) == (NONE, NONE)
+    assert world.nodes[NodeId(1)].step(Answered(late.token, AddPartitionsToTxnResponse()), world.now) == []
+
+
 # --- markers
 
 

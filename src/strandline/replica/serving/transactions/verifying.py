@@ -16,7 +16,7 @@ Rules:
 
 from collections.abc import Callable
 
-from strandline.base.effects import Answered, Effect, Failed, ToBroker
+from strandline.base.effects import Answered, Effect, Failed, Failure, ToBroker
 from strandline.base.errors import ErrorCode, error_of
 from strandline.base.ids import NOBODY, TRANSACTION_TOPIC, NodeId, TopicPartition
 from strandline.base.time import Instant
@@ -36,6 +36,7 @@ from strandline.wire.messages.transactions.add_partitions_to_txn import (
 
 VERSION = 5
 TIMEOUT_MS = 10_000
+GIVEN_UP_MS = 11_000  # this broker itself may be the coordinator, and what it asks of itself has no timeout
 WAITING_MAX = 100_000  # batches
 
 # The coordinator is another one, or does not know yet.
@@ -106,11 +107,12 @@ class Verifying:
         # By partition and producer id; of each epoch one, and all but one of them are late or will be fenced.
         self.questions: dict[tuple[Hosted, int], dict[int, Question]] = {}
         self.idle: dict[Question, None] = {}  # those that nobody was asked
-        self.under_way: dict[NodeId, tuple[int, list[Question]]] = {}
+        self.under_way: dict[NodeId, tuple[int, list[Question], int]] = {}  # the last: when it is given up
         self.count = 0  # of requests
         self.waiting = 0  # batches
         self.failures = 0  # partitions that a coordinator did not confirm
         self.wake = Alarm(host.timers, self.go_on)
+        self.late = Alarm(host.timers, self.give_up)
 
     def must_ask(self, hosted: Hosted, leader: Leader, header: BatchHeader) -> bool:
         """May this batch not be appended at once?"""
@@ -159,7 +161,11 @@ class Verifying:
         epochs[header.producer_epoch] = question
         hosted.held[question] = None
         self.idle[question] = None
-        return self.go_on(now)
+        node = self.coordinator_of(transactional_id)
+        if node == NOBODY:
+            self.wake.set(now + self.pause_ms)
+            return []
+        return [] if node in self.under_way else [self.send(node, [question], now)]
 
     @property
     def is_full(self) -> bool:
@@ -187,7 +193,7 @@ class Verifying:
                 elif node not in self.under_way:
                     by_node.setdefault(node, []).append(question)
         for node, questions in by_node.items():
-            effects.append(self.send(node, questions))
+            effects.append(self.send(node, questions, now))
         return effects
 
     def coordinator_of(self, transactional_id: str) -> NodeId:
@@ -198,7 +204,7 @@ class Verifying:
         broker = None if partition is None else self.host.image.brokers.get(partition.leader)
         return NOBODY if broker is None or broker.fenced else broker.node_id
 
-    def send(self, node: NodeId, questions: list[Question]) -> Effect:
+    def send(self, node: NodeId, questions: list[Question], now: Instant) -> Effect:
         assert node not in self.under_way and questions
         grouped: dict[tuple[str, tuple[int, int], bool], dict[str, list[int]]] = {}
         asked: dict[str, tuple[tuple[int, int], bool]] = {}
@@ -211,7 +217,9 @@ class Verifying:
             row = grouped.setdefault((question.transactional_id, question.producer, question.adds), {})
             row.setdefault(question.hosted.name.topic, []).append(question.hosted.name.partition)
         self.count += 1
-        self.under_way[node] = self.count, [question for question in questions if question not in self.idle]
+        asked_now = [question for question in questions if question not in self.idle]
+        self.under_way[node] = self.count, asked_now, now + GIVEN_UP_MS
+        self.late.set(now + GIVEN_UP_MS)
         transactions = tuple(
             AddPartitionsToTxnTransaction(
                 transactional_id=transactional_id,
@@ -227,8 +235,9 @@ class Verifying:
 
     def step(self, event: Answered | Failed, now: Instant) -> list[Effect]:
         sent: VerificationSent = event.token
-        number, questions = self.under_way.pop(sent.leader)
-        assert number == sent.sequence, "one request at a time"
+        if sent.leader not in self.under_way or self.under_way[sent.leader][0] != sent.sequence:
+            return []  # it was given up
+        _, questions, _ = self.under_way.pop(sent.leader)
         errors = errors_in(event.message) if isinstance(event, Answered) else {}
         effects: list[Effect] = []
         for question in questions:
@@ -246,6 +255,14 @@ class Verifying:
                 question.not_before = now + self.pause_ms
                 self.idle[question] = None
         return effects + self.go_on(now)
+
+    def give_up(self, now: Instant) -> list[Effect]:
+        """An answer that waits for a commit may never come: what else waits for that coordinator must not."""
+        late = [VerificationSent(node, number) for node, (number, _, due) in self.under_way.items() if due <= now]
+        others = [due for _, _, due in self.under_way.values() if due > now]
+        if others:
+            self.late.set(min(others))
+        return [effect for sent in late for effect in self.step(Failed(sent, Failure.TIMED_OUT), now)]
 
     def answer(self, question: Question, error: ErrorCode, now: Instant) -> list[Effect]:
         assert not question.done, "answered once"
@@ -265,7 +282,7 @@ class Verifying:
     def check(self) -> None:
         known = {question for epochs in self.questions.values() for question in epochs.values()}
         assert self.waiting == sum(len(question.then) for question in known)
-        asked = [question for _, questions in self.under_way.values() for question in questions if not question.done]
+        asked = [question for _, questions, _ in self.under_way.values() for question in questions if not question.done]
         assert known == {*asked, *self.idle}
 
 
