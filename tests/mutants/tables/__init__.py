@@ -21,6 +21,7 @@ from tests.mutants.tables.returned import RETURNED
 from tests.mutants.tables.stops import STOPS
 from tests.mutants.tables.transaction_commands import TRANSACTION_COMMANDS
 from tests.mutants.tables.transactions import TRANSACTIONS
+from tests.mutants.tables.transactions_served import TRANSACTIONS_SERVED
 from tests.mutants.tables.txn_decisions import DECISIONS
 from tests.mutants.tables.txn_requests import REQUESTS
 from tests.mutants.tables.wholeness import WHOLENESS
@@ -49,6 +50,7 @@ MUTANTS: dict[str, Mutant] = table(
     *TRANSACTIONS.values(),
     *DECISIONS.values(),
     *REQUESTS.values(),
+    *TRANSACTIONS_SERVED.values(),
     *WHOLENESS.values(),
     *WIRE.values(),
 )

@@ -1,0 +1,53 @@
+"""Mutants of transactions beyond the log: their coordinator, the leaders that ask it, and groups."""
+
+from tests.mutants.mutant import Breaks, Mutant, table
+
+SERVED = "unit/replica/serving/test_transactions.py::"
+HANGING = "kip/traps/test_hanging.py::"
+COORDINATED = "unit/txn/"
+GROUPED = "unit/group/test_transactional.py::"
+
+TRANSACTIONS_SERVED = table(
+    Mutant(
+        "a batch overtakes one that was held and refused",
+        "replica/serving/producing.py",
+        "            if part.done or told in COMES_AGAIN:\n",
+        "            if False:\n",
+        Breaks.DURABILITY,
+        (SERVED + "test_no_batch_comes_before_one_that_was_held_and_refused",),
+    ),
+    Mutant(
+        "a coordinator that never answers holds up everybody",
+        "replica/serving/transactions/verifying.py",
+        "        self.late.set(now + GIVEN_UP_MS)\n",
+        "        pass\n",
+        Breaks.ANSWERS,
+        (SERVED + "test_a_coordinator_that_never_answers_is_given_up",),
+    ),
+    Mutant(
+        "a broker that refuses markers is asked again at once",
+        "txn/markers.py",
+        " and node not in self.pausing:",
+        ":",
+        Breaks.ANSWERS,
+        (COORDINATED + "test_markers.py::test_a_broker_that_has_refused_something_waits_though_others_answer",),
+    ),
+    Mutant(
+        "a transaction that its coordinator will end is aborted by the leader",
+        "replica/serving/transactions/hanging.py",
+        "        return not suspect.is_in(row)\n",
+        "        return True\n",
+        Breaks.DURABILITY,
+        (HANGING + "test_t42_what_its_coordinator_will_end_is_left_to_it_and_asked_for_again",),
+        ("T42",),
+    ),
+    Mutant(
+        "a transaction that hangs is only reported",
+        "replica/losses/hanging_transactions.py",
+        "        self.opened(hosted, look.open, now)\n",
+        "        pass\n",
+        Breaks.ANSWERS,
+        (HANGING + "test_t42_what_its_coordinator_does_not_have_there_is_aborted_and_stays_in_the_ledger",),
+        ("T42",),
+    ),
+)
