@@ -82,12 +82,4 @@ TRANSACTIONS = table(
         Breaks.DURABILITY,
         (LOGGED + "test_a_damaged_index_is_built_again_from_the_batches",),
     ),
-    Mutant(
-        "a truncation leaves the aborted transactions whose markers it took",
-        "log/producers/producer_state.py",
-        "if index.clear() if is_all or segment.base_offset >= offset else index.truncate(offset):",
-        "if index.clear() if is_all or segment.base_offset >= offset else False:",
-        Breaks.DURABILITY,
-        (LOGGED + "test_a_truncation_takes_the_aborted_transactions_whose_markers_it_takes",),
-    ),
 )
