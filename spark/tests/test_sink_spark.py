@@ -56,4 +56,4 @@ def test_errors_are_one_sentence(spark: "SparkSession", broker: LocalCluster) ->
     assert "row 7 of task 0" in sentence_of(caught.value).problem
     with pytest.raises(Exception) as caught:
         rows.write.format("strandline").options(**options, deliveryGuarantee="exactly-once").mode("append").save()
-    assert sentence_of(caught.value).problem.startswith("deliveryGuarantee=exactly-once: this cluster has no transact")
+    assert sentence_of(caught.value).problem.startswith("deliveryGuarantee=exactly-once: this sink does not write")

@@ -41,8 +41,8 @@ TRANSACTIONS: dict[str, Planted] = table(
     Planted(
         name="decisions-die-with-their-coordinator",
         module=MARKERS,
-        old="                if entry.current is not None and entry.current.state in DECIDED:\n",
-        new="                if entry.current is None:\n",
+        old="        self.decisions |= {decision.entry: decision for decision in fresh}\n",
+        new="        fresh = []\n",
         trap="KIP-98",
         harm="a new coordinator does not write the markers that are missing",
         seeds=(2, 2),
@@ -51,8 +51,8 @@ TRANSACTIONS: dict[str, Planted] = table(
     Planted(
         name="aborted-are-not-named",
         module="strandline.replica.serving.reading",
-        old="    if not found:\n        return ()\n    *_, last",
-        new="    if found or not found:\n        return ()\n    *_, last",
+        old="for first, one in sorted(rows))",
+        new="for first, one in sorted(rows) if first < 0)",
         trap="KIP-98",
         harm="consumers deliver what was aborted",
         seeds=(1, 1),
@@ -70,8 +70,8 @@ TRANSACTIONS: dict[str, Planted] = table(
     Planted(
         name="zombie-adds-partitions",
         module="strandline.txn.adding",
-        old="        if producer != current.client:\n",
-        new="        if producer[0] != current.client[0]:\n",
+        old="        if producer != current.client or current.state in DECIDED:",
+        new="        if producer[0] != current.client[0]:",
         trap="KIP-98",
         harm="a producer that was fenced writes into a transaction of its successor's, or begins one",
         seeds=(4, 4),
@@ -110,13 +110,15 @@ TRANSACTIONS: dict[str, Planted] = table(
     Planted(
         name="nothing-is-verified",
         module=VERIFYING,
-        old="        return not (is_open and known is not None and known.epoch == header.producer_epoch)\n",
+        old="        return not is_known and self.is_enabled\n",
         new="        return False\n",
         trap="KIP-890",
         harm="a late batch begins a transaction that nobody ends",
         seeds=(1, 1),
         workload=WORKLOAD,
-        also=Change(LOG, "                if not may_begin:\n", "                if not header.is_transactional:\n"),
+        also=Change(
+            LOG, " if header.is_transactional and not may_begin else None\n", " if header.producer_id < 0 else None\n"
+        ),
     ),
     Planted(
         name="deposed-coordinator-writes-on",

@@ -96,7 +96,7 @@ def time_index_is_wrong(play: Play) -> None:
 
 
 def producers_are_no_longer_noted(play: Play) -> None:
-    hosted_on(other(play)).log.producers.appended = lambda *_: None  # type: ignore[method-assign]
+    hosted_on(other(play)).log.producers.appended = lambda *_, **__: None  # type: ignore[method-assign]
 
 
 def producers_are_invented(play: Play) -> None:

@@ -247,7 +247,6 @@ def patch_log_append_time(buffer: bytearray | memoryview, header: BatchHeader, t
 
 def patch_create_time(buffer: bytearray | memoryview, header: BatchHeader) -> None:
     """Let the records bear their own time again, with a new CRC."""
-    assert header.is_log_append_time, "its records have their own time already"
     attributes = header.attributes & ~LOG_APPEND_TIME
     CRC_AND_ATTRIBUTES.pack_into(buffer, header.position + CRC_AT, 0, attributes)
     CRC_AND_ATTRIBUTES.pack_into(buffer, header.position + CRC_AT, crc_of(header, buffer), attributes)

@@ -51,7 +51,11 @@ def write_log(at: Path, name: str, *segments: Sequence[bytes], interval: int = 2
         segment = Segment(DISK, str(path), read_header(content[0]).base_offset if content else 0, interval)
         for each in content:
             header = read_header(each)
-            segment.append([each], len(each), header.last_offset, header.max_timestamp)
+            # Not by `append`, which takes no batch that lies before the one in front of it.
+            position = segment.size
+            segment.file.append([each])
+            segment.enter(position, len(each), header.last_offset, header.max_timestamp)
+            segment.size = position + len(each)
             if not starts or starts[-1].epoch < header.partition_leader_epoch:
                 starts.append(EpochStart(header.partition_leader_epoch, header.base_offset))
         segment.seal()
