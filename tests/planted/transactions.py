@@ -59,15 +59,6 @@ TRANSACTIONS: dict[str, Planted] = table(
         workload=WORKLOAD,
     ),
     Planted(
-        name="epochs-share-an-answer",
-        module=VERIFYING,
-        old="            if asked.setdefault(question.transactional_id, who) != who:\n",
-        new="            if asked.setdefault(question.transactional_id, who) is None:\n",
-        trap="KIP-890",
-        harm="a zombie's batch is appended since its successor's partition was added",
-        workload=WORKLOAD,
-    ),
-    Planted(
         name="zombie-adds-partitions",
         module="strandline.txn.adding",
         old="        if producer != current.client or current.state in DECIDED:",
