@@ -197,7 +197,6 @@ OF_NODES = {
 }
 
 NO_TIERS = "there is no tiered storage"
-UNTIL_TIMEOUT = "a leader asks again every 20 ms until the request of the producer times out"
 BY_SNAPSHOTS = "the metadata log before the snapshots is deleted, whatever these limits are"
 # Keys that are accepted, so that Kafka's files and tools work, and that change nothing.
 WITHOUT_EFFECT = {
@@ -211,9 +210,7 @@ WITHOUT_EFFECT = {
     "metadata.max.retention.bytes": BY_SNAPSHOTS,
     "metadata.max.retention.ms": BY_SNAPSHOTS,
     "metadata.max.idle.interval.ms": "fetches show that an idle controller is alive, so no records are needed",
-    "add.partitions.to.txn.retry.backoff.ms": UNTIL_TIMEOUT,
-    "add.partitions.to.txn.retry.backoff.max.ms": UNTIL_TIMEOUT,
-    "transaction.partition.verification.enable": "without that question a transaction could stay open for ever",
+    "add.partitions.to.txn.retry.backoff.max.ms": "a leader asks again until the request of the producer times out",
 }
 
 

@@ -247,9 +247,9 @@ class Producing:
         """The answer, or what waits for the high watermark; it is not in the queue yet.
         `effects`: see `produce_one`."""
         acks = parked.acks
-        may_begin = was_held or (parked.request.transactional_id is not None and not self.verifying.is_enabled)
+        is_in_transaction = parked.request.transactional_id is not None  # what must ask before has asked
         appended = self.append(
-            hosted, leader, data.records, acks, effects, now, where=called(topic, data), may_begin=may_begin
+            hosted, leader, data.records, acks, effects, now, where=called(topic, data), may_begin=is_in_transaction
         )
         if isinstance(appended, Refused):
             parked.failed = True
@@ -398,14 +398,16 @@ class Producing:
             def verified(error: ErrorCode, now: Instant) -> list[Effect]:
                 if error is not NONE:
                     return then(error, -1, now)
-                return self.append_internal(topic, partition, batch, now, then, timeout_ms, is_verified=True)
+                return self.append_internal(
+                    topic, partition, batch, now, then, timeout_ms, transaction=transaction, is_verified=True
+                )
 
             patience_ms = min(timeout_ms, VERIFICATION_MS)
             return self.verifying.ask(
                 hosted, leader, transaction, header, verified, now, adds=adds, patience_ms=patience_ms
             )
         effects: list[Effect] = []
-        appended = self.append(hosted, leader, batch, ACKS_ALL, effects, now, may_begin=is_verified)
+        appended = self.append(hosted, leader, batch, ACKS_ALL, effects, now, may_begin=bool(transaction))
         if isinstance(appended, Refused):
             return effects + then(appended.error, -1, now)
         if leader.high_watermark > appended.last_offset:

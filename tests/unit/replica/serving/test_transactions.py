@@ -273,6 +273,17 @@ def test_verification_can_be_switched_off() -> None:
     world = TxnWorld({"transaction.partition.verification.enable": False})
     world.write()
     assert (world.questions, world.log.log_end_offset) == ([], 1)
+    told: list[ErrorCode] = []
+
+    def then(error: ErrorCode, base_offset: int, now: int) -> list[Effect]:
+        told.append(error)
+        return []
+
+    offsets_of_a_group = bytearray(transactional(0, (8, 0)))
+    node = world.nodes[NodeId(1)]
+    world.perform(NodeId(1), node.append_internal("t", 0, offsets_of_a_group, world.now, then, transaction="id"))
+    world.run(1_000)
+    assert (world.questions, world.log.log_end_offset, told) == ([], 2, [NONE])
 
 
 def test_other_batches_ask_nobody(world: TxnWorld) -> None:
