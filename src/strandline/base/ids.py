@@ -1,6 +1,7 @@
 """Ids, one type each, and the text form of Kafka's uuids."""
 
 from base64 import urlsafe_b64decode, urlsafe_b64encode
+from collections.abc import Iterable
 from typing import NamedTuple, NewType
 
 NodeId = NewType("NodeId", int)  # a broker's or a controller's node.id; -1 is nobody
@@ -29,6 +30,14 @@ class TopicPartition(NamedTuple):
 
     def __str__(self) -> str:
         return f"{self.topic}-{self.partition}"
+
+
+def by_topic(partitions: Iterable[tuple[str, int]]) -> dict[str, tuple[int, ...]]:
+    """Their numbers by topic, as requests name them; both in the order in which they come."""
+    topics: dict[str, list[int]] = {}
+    for topic, partition in partitions:
+        topics.setdefault(topic, []).append(partition)
+    return {topic: tuple(found) for topic, found in topics.items()}
 
 
 class TopicIdPartition(NamedTuple):

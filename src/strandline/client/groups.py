@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from strandline.base.errors import error_of
+from strandline.base.ids import by_topic
 from strandline.client.errors import KafkaError, refused
 from strandline.client.metadata import Metadata, Partition
 from strandline.client.patience import Patience
@@ -74,13 +75,11 @@ def offset_fetch(
     cluster: Metadata, group: str, asked: Sequence[Partition] | None, patience_ms: int | None = None
 ) -> "dict[Partition, Committed]":
     """See `Cluster.offset_fetch`."""
-    topics: dict[str, list[int]] = {}
-    for topic, partition in asked or ():
-        topics.setdefault(topic, []).append(partition)
+    topics = by_topic(asked or ())
     rows = None
     if asked is not None:
-        rows = tuple(OffsetFetchRequestTopics(name=name, partition_indexes=tuple(p)) for name, p in topics.items())
-    old = tuple(OffsetFetchRequestTopic(name=name, partition_indexes=tuple(p)) for name, p in topics.items())
+        rows = tuple(OffsetFetchRequestTopics(name=name, partition_indexes=p) for name, p in topics.items())
+    old = tuple(OffsetFetchRequestTopic(name=name, partition_indexes=p) for name, p in topics.items())
     request = OffsetFetchRequest(
         group_id=group,
         topics=None if asked is None else old,

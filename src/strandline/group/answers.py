@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 
 from strandline.base.errors import ErrorCode
-from strandline.base.ids import Uuid
+from strandline.base.ids import Uuid, by_topic
 from strandline.base.operations import ON_GROUP, UNKNOWN_OPERATIONS
 from strandline.group.classic import Group, GroupConfig, State
 from strandline.group.offsets import CommittedOffset, Offsets
@@ -172,16 +172,8 @@ def offset_rows(
 
     return [
         (topic, [row(topic, index) for index in indexes])
-        for topic, indexes in (by_topic(offsets) if wanted is None else wanted)
+        for topic, indexes in (by_topic(sorted(offsets)).items() if wanted is None else wanted)
     ]
-
-
-def by_topic(offsets: Offsets) -> list[tuple[str, tuple[int, ...]]]:
-    topics: dict[str, list[int]] = {}
-    for topic, index in sorted(offsets):
-        topics.setdefault(topic, []).append(index)
-    assert sum(map(len, topics.values())) == len(offsets)
-    return [(topic, tuple(indexes)) for topic, indexes in topics.items()]
 
 
 def described(

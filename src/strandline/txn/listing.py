@@ -2,6 +2,7 @@
 
 from strandline.base.effects import Effect, Received, Reply
 from strandline.base.errors import ErrorCode
+from strandline.base.ids import by_topic
 from strandline.base.pattern import Invalid, Pattern
 from strandline.base.time import Instant
 from strandline.txn.shards import TxnShards
@@ -31,9 +32,6 @@ class Listing:
         if current is None:
             error = ErrorCode.TRANSACTIONAL_ID_NOT_FOUND
             return described.TransactionState(error_code=error, transactional_id=transactional_id)
-        topics: dict[str, list[int]] = {}
-        for topic, partition in current.partitions:
-            topics.setdefault(topic, []).append(partition)
         return described.TransactionState(
             transactional_id=transactional_id,
             transaction_state=current.state.named,
@@ -41,7 +39,9 @@ class Listing:
             transaction_start_time_ms=current.started_at,
             producer_id=current.producer_id,
             producer_epoch=current.epoch,
-            topics=tuple(described.TopicData(topic=name, partitions=tuple(ids)) for name, ids in topics.items()),
+            topics=tuple(
+                described.TopicData(topic=name, partitions=ids) for name, ids in by_topic(current.partitions).items()
+            ),
         )
 
     def list_transactions(self, received: Received, now: Instant) -> list[Effect]:

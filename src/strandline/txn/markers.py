@@ -15,7 +15,7 @@ from itertools import islice
 
 from strandline.base.effects import Answered, Effect, Failed, ToBroker
 from strandline.base.errors import ErrorCode, error_of
-from strandline.base.ids import NOBODY, NodeId, TopicPartition
+from strandline.base.ids import NOBODY, NodeId, TopicPartition, by_topic
 from strandline.base.time import NEVER, Instant, after
 from strandline.metadata.image import Image
 from strandline.txn.shard import Entry, Shard
@@ -157,13 +157,13 @@ class Markers:
             del self.waiting[node]
         if not rows:
             return []
-        grouped: dict[Decision, dict[str, list[int]]] = {}
+        grouped: dict[Decision, list[TopicPartition]] = {}
         for decision, at in rows:
-            grouped.setdefault(decision, {}).setdefault(at.topic, []).append(at.partition)
+            grouped.setdefault(decision, []).append(at)
         self.count += 1
         self.under_way[node] = self.count, rows
         request = WriteTxnMarkersRequest(
-            markers=tuple(marker_of(decision, topics) for decision, topics in grouped.items())
+            markers=tuple(marker_of(decision, partitions) for decision, partitions in grouped.items())
         )
         return [ToBroker(node, "markers", request, VERSION, TIMEOUT_MS, MarkersSent(node, self.count))]
 
@@ -228,13 +228,15 @@ class Markers:
             assert all((decision, at) in rows for at in decision.missing), "somebody is asked for each, or will be"
 
 
-def marker_of(decision: Decision, topics: dict[str, list[int]]) -> WritableTxnMarker:
+def marker_of(decision: Decision, partitions: list[TopicPartition]) -> WritableTxnMarker:
     transaction = decision.transaction
     return WritableTxnMarker(
         producer_id=transaction.producer_id,
         producer_epoch=transaction.epoch,
         transaction_result=transaction.commits,
-        topics=tuple(WritableTxnMarkerTopic(name=name, partition_indexes=tuple(ids)) for name, ids in topics.items()),
+        topics=tuple(
+            WritableTxnMarkerTopic(name=name, partition_indexes=ids) for name, ids in by_topic(partitions).items()
+        ),
         coordinator_epoch=decision.shard.coordinator_epoch,
         transaction_version=transaction.version,
     )

@@ -10,7 +10,7 @@ from typing import Self
 
 from msgspec.structs import replace
 
-from strandline.base.ids import TopicPartition
+from strandline.base.ids import TopicPartition, by_topic
 from strandline.base.time import Instant
 from strandline.base.value import Value
 from strandline.txn.states import DECIDED, IDLE, TRANSITIONS, State
@@ -167,10 +167,8 @@ class Transaction(Value, frozen=True):
 
 
 def value_of(transaction: Transaction) -> TransactionLogValue:
-    topics: dict[str, list[int]] = {}
-    for topic, partition in transaction.partitions:
-        topics.setdefault(topic, []).append(partition)
-    rows = tuple(PartitionsSchema(topic=topic, partition_ids=tuple(ids)) for topic, ids in topics.items())
+    topics = by_topic(transaction.partitions)
+    rows = tuple(PartitionsSchema(topic=topic, partition_ids=ids) for topic, ids in topics.items())
     return TransactionLogValue(
         producer_id=transaction.producer_id,
         previous_producer_id=transaction.previous_producer_id,

@@ -16,7 +16,7 @@ from strandline.base.effects import (
     ToBroker,
 )
 from strandline.base.errors import ErrorCode
-from strandline.base.ids import OFFSETS_TOPIC, TRANSACTION_TOPIC, LeaderEpoch, TopicPartition, Uuid
+from strandline.base.ids import OFFSETS_TOPIC, TRANSACTION_TOPIC, LeaderEpoch, TopicPartition, Uuid, by_topic
 from strandline.base.time import Instant
 from strandline.coordination.internal_log import Done, Replayed
 from strandline.metadata.features import TXN_FEATURE
@@ -312,10 +312,7 @@ def init_request(producer: tuple[int, int] = (-1, -1), *, name: str | None = ID,
 
 
 def topics_of(wanted: Iterable[TopicPartition]) -> tuple[AddPartitionsToTxnTopic, ...]:
-    topics: dict[str, list[int]] = {}
-    for at in wanted:
-        topics.setdefault(at.topic, []).append(at.partition)
-    return tuple(AddPartitionsToTxnTopic(name=name, partitions=tuple(ids)) for name, ids in topics.items())
+    return tuple(AddPartitionsToTxnTopic(name=name, partitions=ids) for name, ids in by_topic(wanted).items())
 
 
 def add_request(

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 
+from strandline.base.ids import by_topic
 from strandline.base.value import Value
 from strandline.client.ask import Servers, ask, ask_any, config_of
 from strandline.client.brokers import BrokerAt
@@ -33,9 +34,7 @@ class Behind(Value, frozen=True):
 
 def out_of_sync(bootstrap: Servers, places: Iterable[Place]) -> dict[Place, dict[int, Behind] | str]:
     """The out-of-sync followers of each of these partitions, or why they are unknown."""
-    indexes: dict[str, list[int]] = {}
-    for name, index in places:
-        indexes.setdefault(name, []).append(index)
+    indexes = by_topic(places)
     config = config_of(bootstrap)
     metadata: MetadataResponse = ask_any(
         config,

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from strandline.base.errors import ErrorCode, error_of, message_of
-from strandline.base.ids import TRANSACTION_TOPIC
+from strandline.base.ids import TRANSACTION_TOPIC, by_topic
 from strandline.base.value import Value
 from strandline.client.admin.partitions import PartitionState, Place, pages, states_of
 from strandline.client.ask import Servers, ask_any
@@ -160,10 +160,7 @@ def producers_at(
 
 
 def topics_of(places: Iterable[Place]) -> tuple[TopicRequest, ...]:
-    grouped: dict[str, list[int]] = {}
-    for topic, partition in places:
-        grouped.setdefault(topic, []).append(partition)
-    return tuple(TopicRequest(name=name, partition_indexes=tuple(ids)) for name, ids in grouped.items())
+    return tuple(TopicRequest(name=name, partition_indexes=ids) for name, ids in by_topic(places).items())
 
 
 def told_by(node: int, places: list[Place], answer: Any) -> dict[Place, tuple[ProducerAt, ...] | str]:

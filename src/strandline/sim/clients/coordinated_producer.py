@@ -5,7 +5,7 @@ from typing import Any
 
 from strandline.base.effects import Endpoint
 from strandline.base.errors import ErrorCode
-from strandline.base.ids import TopicPartition
+from strandline.base.ids import TopicPartition, by_topic
 from strandline.sim.clients.client import Client, Life, Request, Stage
 from strandline.wire.messages.groups.find_coordinator import FindCoordinatorRequest
 from strandline.wire.messages.records.init_producer_id import InitProducerIdRequest
@@ -88,15 +88,12 @@ class CoordinatedProducer(Client):
             self.sequences = {}
 
     def add(self, ats: list[TopicPartition]) -> Generator[Any, Any, ErrorCode]:
-        topics: dict[str, list[int]] = {}
-        for at in ats:
-            topics.setdefault(at.topic, []).append(at.partition)
         request = AddPartitionsToTxnRequest(
             v3_and_below_transactional_id=self.transactional_id,
             v3_and_below_producer_id=self.producer_id,
             v3_and_below_producer_epoch=self.epoch,
             v3_and_below_topics=tuple(
-                AddPartitionsToTxnTopic(name=name, partitions=tuple(ids)) for name, ids in topics.items()
+                AddPartitionsToTxnTopic(name=name, partitions=ids) for name, ids in by_topic(ats).items()
             ),
         )
         error, _, _ = yield from self.ask(request, 3, first_error)

@@ -18,7 +18,7 @@ from collections.abc import Callable
 
 from strandline.base.effects import Answered, Effect, Failed, Failure, ToBroker
 from strandline.base.errors import ErrorCode, error_of
-from strandline.base.ids import NOBODY, TRANSACTION_TOPIC, NodeId, TopicPartition
+from strandline.base.ids import NOBODY, TRANSACTION_TOPIC, NodeId, TopicPartition, by_topic
 from strandline.base.time import Instant
 from strandline.coordination.partitioning import partition_for
 from strandline.replica.hosting.host import Host
@@ -206,7 +206,7 @@ class Verifying:
 
     def send(self, node: NodeId, questions: list[Question], now: Instant) -> Effect:
         assert node not in self.under_way and questions
-        grouped: dict[tuple[str, tuple[int, int], bool], dict[str, list[int]]] = {}
+        grouped: dict[tuple[str, tuple[int, int], bool], list[TopicPartition]] = {}
         asked: dict[str, tuple[tuple[int, int], bool]] = {}
         for question in questions:
             who = question.producer, question.adds
@@ -214,8 +214,7 @@ class Verifying:
                 continue  # it is asked with the next request
             question.is_stale = False
             del self.idle[question]
-            row = grouped.setdefault((question.transactional_id, question.producer, question.adds), {})
-            row.setdefault(question.hosted.name.topic, []).append(question.hosted.name.partition)
+            grouped.setdefault((question.transactional_id, *who), []).append(question.hosted.name)
         self.count += 1
         asked_now = [question for question in questions if question not in self.idle]
         self.under_way[node] = self.count, asked_now, now + GIVEN_UP_MS
@@ -226,9 +225,11 @@ class Verifying:
                 producer_id=producer[0],
                 producer_epoch=producer[1],
                 verify_only=not adds,
-                topics=tuple(AddPartitionsToTxnTopic(name=name, partitions=tuple(ids)) for name, ids in rows.items()),
+                topics=tuple(
+                    AddPartitionsToTxnTopic(name=name, partitions=ids) for name, ids in by_topic(partitions).items()
+                ),
             )
-            for (transactional_id, producer, adds), rows in grouped.items()
+            for (transactional_id, producer, adds), partitions in grouped.items()
         )
         request = AddPartitionsToTxnRequest(transactions=transactions)
         return ToBroker(node, "transactions", request, VERSION, TIMEOUT_MS, VerificationSent(node, self.count))
