@@ -17,6 +17,7 @@ from strandline.base.errors import ErrorCode
 from strandline.base.ids import BrokerEpoch, LeaderEpoch, NodeId, TopicIdPartition, Uuid
 from strandline.base.ports import Disk, Rng
 from strandline.base.time import Instant
+from strandline.coordination.internal_log import Done
 from strandline.log.evidence.clean_shutdown import LogsLeft
 from strandline.log.evidence.inventory import Left
 from strandline.log.reading import Read
@@ -45,7 +46,6 @@ from strandline.replica.scrubbing.scrubber import FIRST_MS, Scrubber
 from strandline.replica.serving.alterations import Alterations
 from strandline.replica.serving.fetching import Fetching
 from strandline.replica.serving.hints import LeaderHints
-from strandline.replica.serving.internal_append import Done
 from strandline.replica.serving.offsets import Offsets
 from strandline.replica.serving.producing import Producing
 from strandline.replica.serving.transactions.hanging import Hanging

@@ -6,7 +6,7 @@ from strandline.base.errors import ErrorCode, message_of
 from strandline.base.ids import NOBODY, OFFSETS_TOPIC, TRANSACTION_TOPIC, NodeId
 from strandline.base.time import Instant
 from strandline.broker.handlers.port import NodePort
-from strandline.coordination.partitioning import partition_for
+from strandline.coordination.partitioning import coordinator_of
 from strandline.wire.messages.groups.find_coordinator import (
     Coordinator,
     FindCoordinatorRequest,
@@ -46,14 +46,11 @@ def find(node: NodePort, received: Received, name: str | None, key: str) -> Coor
     """`name`: the topic of the coordinators that are asked for; None if there are none of that kind."""
     if name is None:
         return entry(key, NOBODY, NOWHERE, ErrorCode.INVALID_REQUEST)
-    topic = node.image.topic_named(name)
-    if topic is None or not topic.partitions:
+    node_id = coordinator_of(key, name, node.image)
+    at = None if node_id == NOBODY else node.image.brokers[node_id].endpoints.get(received.caller.listener)
+    if at is None:
         return entry(key, NOBODY, NOWHERE, ErrorCode.COORDINATOR_NOT_AVAILABLE)
-    partition = topic.partitions.get(partition_for(key, len(topic.partitions)))
-    broker = node.image.brokers.get(partition.leader) if partition is not None else None
-    if broker is None or broker.fenced or received.caller.listener not in broker.endpoints:
-        return entry(key, NOBODY, NOWHERE, ErrorCode.COORDINATOR_NOT_AVAILABLE)
-    return entry(key, broker.node_id, broker.endpoints[received.caller.listener], ErrorCode.NONE)
+    return entry(key, node_id, at, ErrorCode.NONE)
 
 
 def entry(key: str, node_id: NodeId, at: Endpoint, error: ErrorCode) -> Coordinator:

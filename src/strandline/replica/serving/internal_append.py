@@ -3,14 +3,11 @@
 Invariant: `then` is called once: with the commit, with the end of this leadership, or when the time is over.
 """
 
-from collections.abc import Callable
-
 from strandline.base.effects import Effect
 from strandline.base.errors import ErrorCode
 from strandline.base.time import Instant
+from strandline.coordination.internal_log import Done
 from strandline.replica.hosting.host import Host
-
-Done = Callable[[ErrorCode, int, Instant], list[Effect]]
 
 
 class InternalAppend:

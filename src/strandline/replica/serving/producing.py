@@ -20,6 +20,7 @@ from strandline.base.errors import ErrorCode, message_of
 from strandline.base.ids import INTERNAL_TOPICS, Uuid
 from strandline.base.ports import DiskError
 from strandline.base.time import Instant
+from strandline.coordination.internal_log import Done
 from strandline.log.log import Appended
 from strandline.log.refusals import Refused, refused
 from strandline.replica.hosting.host import Host
@@ -28,7 +29,7 @@ from strandline.replica.hosting.leader import Leader
 from strandline.replica.serving.awaited import Awaited, Where
 from strandline.replica.serving.fetching import Fetching
 from strandline.replica.serving.hints import LeaderHints
-from strandline.replica.serving.internal_append import Done, InternalAppend
+from strandline.replica.serving.internal_append import InternalAppend
 from strandline.replica.serving.transactions.verifying import AGAIN, Verifying
 from strandline.wire.batch import read_header, why_no_batch
 from strandline.wire.compress import Codec

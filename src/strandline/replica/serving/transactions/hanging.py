@@ -13,8 +13,9 @@ Rules:
 
 from strandline.base.effects import Answered, Effect, Failed, Report, ToBroker
 from strandline.base.errors import ErrorCode
-from strandline.base.ids import NOBODY, NodeId
+from strandline.base.ids import NOBODY, TRANSACTION_TOPIC, NodeId
 from strandline.base.time import Instant
+from strandline.coordination.partitioning import coordinator_of
 from strandline.replica.hosting.host import Host
 from strandline.replica.hosting.hosted import Hosted
 from strandline.replica.hosting.leader import Leader
@@ -126,7 +127,8 @@ class Hanging:
         by_node: dict[NodeId, list[str]] = {}
         for one in self.suspects:
             for name in self.names.get(one.producer_id, ()):
-                by_node.setdefault(self.markers.verifying.coordinator_of(name), []).append(name)
+                node = coordinator_of(name, TRANSACTION_TOPIC, self.host.image)
+                by_node.setdefault(node, []).append(name)
         by_node.pop(NOBODY, None)
         if not by_node:
             return self.conclude(now)

@@ -20,7 +20,7 @@ from strandline.base.effects import Answered, Effect, Failed, Failure, ToBroker
 from strandline.base.errors import ErrorCode, error_of
 from strandline.base.ids import NOBODY, TRANSACTION_TOPIC, NodeId, TopicPartition, by_topic
 from strandline.base.time import Instant
-from strandline.coordination.partitioning import partition_for
+from strandline.coordination.partitioning import coordinator_of
 from strandline.replica.hosting.host import Host
 from strandline.replica.hosting.hosted import Hosted
 from strandline.replica.hosting.leader import Leader
@@ -161,7 +161,7 @@ class Verifying:
         epochs[header.producer_epoch] = question
         hosted.held[question] = None
         self.idle[question] = None
-        node = self.coordinator_of(transactional_id)
+        node = coordinator_of(transactional_id, TRANSACTION_TOPIC, self.host.image)
         if node == NOBODY:
             self.wake.set(now + self.pause_ms)
             return []
@@ -187,7 +187,7 @@ class Verifying:
             elif question.until <= now:
                 effects += self.answer(question, ErrorCode.REQUEST_TIMED_OUT, now)
             else:
-                node = self.coordinator_of(question.transactional_id)
+                node = coordinator_of(question.transactional_id, TRANSACTION_TOPIC, self.host.image)
                 if node == NOBODY or now < question.not_before:
                     self.wake.set(question.not_before if now < question.not_before else now + self.pause_ms)
                 elif node not in self.under_way:
@@ -195,14 +195,6 @@ class Verifying:
         for node, questions in by_node.items():
             effects.append(self.send(node, questions, now))
         return effects
-
-    def coordinator_of(self, transactional_id: str) -> NodeId:
-        topic = self.host.image.topic_named(TRANSACTION_TOPIC)
-        if topic is None or not topic.partitions:
-            return NOBODY
-        partition = topic.partitions.get(partition_for(transactional_id, len(topic.partitions)))
-        broker = None if partition is None else self.host.image.brokers.get(partition.leader)
-        return NOBODY if broker is None or broker.fenced else broker.node_id
 
     def send(self, node: NodeId, questions: list[Question], now: Instant) -> Effect:
         assert node not in self.under_way and questions
