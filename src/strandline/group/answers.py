@@ -1,6 +1,7 @@
 """The shapes of the coordinator's longer answers."""
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import Uuid, by_topic
@@ -41,44 +42,35 @@ NO_OFFSET = CommittedOffset(-1, -1, "", 0)  # type: ignore[arg-type]  # no commi
 OffsetsOf = Callable[[str], tuple[Offsets, Pending | None] | ErrorCode]
 
 
+# The messages of an answer to a commit: the whole, a topic, and a partition.
+COMMITTED: dict[type, tuple[Any, Any, Any]] = {
+    OffsetCommitRequest: (OffsetCommitResponse, OffsetCommitResponseTopic, OffsetCommitResponsePartition),
+    TxnOffsetCommitRequest: (TxnOffsetCommitResponse, TxnOffsetCommitResponseTopic, TxnOffsetCommitResponsePartition),
+}
+
+
 def committed(
-    request: OffsetCommitRequest, error: ErrorCode, config: GroupConfig, known: Mapping[tuple[str, int], Uuid]
-) -> OffsetCommitResponse:
+    request: OffsetCommitRequest | TxnOffsetCommitRequest,
+    error: ErrorCode,
+    config: GroupConfig,
+    known: Mapping[tuple[str, int], Uuid],
+) -> OffsetCommitResponse | TxnOffsetCommitResponse:
     """`known`: the partitions that there were when the request came."""
-    return OffsetCommitResponse(
-        topics=tuple(
-            OffsetCommitResponseTopic(
-                name=topic.name,
-                partitions=tuple(
-                    OffsetCommitResponsePartition(
-                        partition_index=p.partition_index, error_code=error_at(topic.name, p, error, config, known)
-                    )
-                    for p in topic.partitions
-                ),
-            )
-            for topic in request.topics
+    answer, of_topic, of_partition = COMMITTED[type(request)]
+    topics = [
+        of_topic(
+            name=topic.name,
+            partitions=tuple(
+                of_partition(
+                    partition_index=p.partition_index, error_code=error_at(topic.name, p, error, config, known)
+                )
+                for p in topic.partitions
+            ),
         )
-    )
-
-
-def pended(
-    request: TxnOffsetCommitRequest, error: ErrorCode, config: GroupConfig, known: Mapping[tuple[str, int], Uuid]
-) -> TxnOffsetCommitResponse:
-    """`committed`, for a commit in a transaction."""
-    return TxnOffsetCommitResponse(
-        topics=tuple(
-            TxnOffsetCommitResponseTopic(
-                name=topic.name,
-                partitions=tuple(
-                    TxnOffsetCommitResponsePartition(
-                        partition_index=p.partition_index, error_code=error_at(topic.name, p, error, config, known)
-                    )
-                    for p in topic.partitions
-                ),
-            )
-            for topic in request.topics
-        )
-    )
+        for topic in request.topics
+    ]
+    response: OffsetCommitResponse | TxnOffsetCommitResponse = answer(topics=tuple(topics))
+    return response
 
 
 def error_at(

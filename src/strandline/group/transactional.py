@@ -53,7 +53,7 @@ class Transactional:
 
         def answer(error: ErrorCode) -> list[Effect]:
             told = ErrorCode.COORDINATOR_NOT_AVAILABLE if error is LOADING and version < LOADING_KNOWN else error
-            return [Reply(received.to, answers.pended(request, told, self.config, known))]
+            return [Reply(received.to, answers.committed(request, told, self.config, known))]
 
         if why is not None or isinstance(shard, ErrorCode):
             return answer(why or ErrorCode.NONE)
