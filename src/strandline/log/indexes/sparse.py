@@ -35,31 +35,76 @@ def cut_file(disk: Disk, path: str, size: int) -> None:
     file.close()
 
 
-class OffsetIndex:
-    def __init__(self, disk: Disk, path: str, base_offset: int) -> None:
+class SparseIndex:
+    """Entries of two numbers, in memory and in the file."""
+
+    def __init__(
+        self, disk: Disk, path: str, base_offset: int, entry: Struct, columns: "tuple[array[int], array[int]]"
+    ) -> None:
         self.disk = disk
         self.path = path
         self.base_offset = base_offset
-        self.offsets = array("i")
-        self.positions = array("i")
+        self.entry = entry
+        self.columns = columns
         self.written = 0  # entries that are in the file, if there is one
         self.is_changed = False  # the file, since it was opened
 
-    def load(self, segment_size: int) -> bool:
-        """Read the file; False if it is missing or does not fit the segment, and must be rebuilt."""
+    def load(self, limit: int = 1 << 31) -> bool:
+        """Read the file; False if it is missing or wrong, and must be rebuilt. `limit`: of the second number."""
         content = self.disk.read_file(self.path)
-        if content is None or len(content) % OFFSET_ENTRY.size:
+        if content is None or len(content) % self.entry.size:
             return False
-        assert not self.offsets, "loaded once"
+        first, second = self.columns
+        assert not first, "loaded once"
         last = (-1, -1)
-        for entry in OFFSET_ENTRY.iter_unpack(content):
-            if entry[0] <= last[0] or entry[1] <= last[1] or entry[1] >= segment_size:
+        for entry in self.entry.iter_unpack(content):
+            if entry[0] <= last[0] or entry[1] <= last[1] or entry[1] >= limit:
                 return False
-            self.offsets.append(entry[0])
-            self.positions.append(entry[1])
+            first.append(entry[0])
+            second.append(entry[1])
             last = entry
-        self.written = len(self.offsets)
+        self.written = len(first)
         return True
+
+    def cut(self, at: int) -> None:
+        """Forget all but the first `at` entries."""
+        for column in self.columns:
+            del column[at:]
+        if self.written > at:
+            self.written = at
+            self.is_changed = True
+            cut_file(self.disk, self.path, at * self.entry.size)
+
+    def clear(self) -> None:
+        self.cut(0)
+        if self.disk.exists(self.path):
+            self.is_changed = True
+            cut_file(self.disk, self.path, 0)
+        assert not self.columns[0] and not self.written
+
+    def flush(self) -> None:
+        first, second = self.columns
+        fresh = range(self.written, len(first))
+        content = b"".join(self.entry.pack(first[i], second[i]) for i in fresh)
+        self.is_changed = self.is_changed or bool(content) or not self.disk.exists(self.path)
+        append_file(self.disk, self.path, content)
+        self.written = len(first)
+        assert len(fresh) == 0 or self.is_changed, "a file that was written is to be synced"
+
+    def close(self) -> None:
+        self.flush()
+
+    def check(self) -> None:
+        first, second = self.columns
+        assert len(first) == len(second) >= self.written, self.path
+        assert all(one < two for column in self.columns for one, two in pairwise(column)), f"{self.path} grows"
+
+
+class OffsetIndex(SparseIndex):
+    def __init__(self, disk: Disk, path: str, base_offset: int) -> None:
+        self.offsets = array("i")
+        self.positions = array("i")
+        super().__init__(disk, path, base_offset, OFFSET_ENTRY, (self.offsets, self.positions))
 
     def append(self, last_offset: int, position: int) -> None:
         self.offsets.append(last_offset - self.base_offset)
@@ -74,62 +119,14 @@ class OffsetIndex:
 
     def truncate(self, position: int) -> None:
         """Forget the entries of batches that lie at or after `position`."""
-        at = bisect_right(self.positions, position - 1)
-        del self.offsets[at:]
-        del self.positions[at:]
-        if self.written > at:
-            self.written = at
-            self.is_changed = True
-            cut_file(self.disk, self.path, at * OFFSET_ENTRY.size)
-
-    def clear(self) -> None:
-        self.truncate(0)
-        if self.disk.exists(self.path):
-            self.is_changed = True
-            cut_file(self.disk, self.path, 0)
-        assert not self.offsets and not self.written
-
-    def flush(self) -> None:
-        fresh = range(self.written, len(self.offsets))
-        content = b"".join(OFFSET_ENTRY.pack(self.offsets[i], self.positions[i]) for i in fresh)
-        self.is_changed = self.is_changed or bool(content) or not self.disk.exists(self.path)
-        append_file(self.disk, self.path, content)
-        self.written = len(self.offsets)
-        assert len(fresh) == 0 or self.is_changed, "a file that was written is to be synced"
-
-    def close(self) -> None:
-        self.flush()
-
-    def check(self) -> None:
-        assert len(self.offsets) == len(self.positions) >= self.written
-        assert all(one < two for one, two in pairwise(self.offsets)), "offsets grow"
-        assert all(one < two for one, two in pairwise(self.positions)), "positions grow"
+        self.cut(bisect_right(self.positions, position - 1))
 
 
-class TimeIndex:
+class TimeIndex(SparseIndex):
     def __init__(self, disk: Disk, path: str, base_offset: int) -> None:
-        self.disk = disk
-        self.path = path
-        self.base_offset = base_offset
         self.timestamps = array("q")
         self.offsets = array("i")
-        self.written = 0  # entries that are in the file, if there is one
-        self.is_changed = False  # the file, since it was opened
-
-    def load(self) -> bool:
-        content = self.disk.read_file(self.path)
-        if content is None or len(content) % TIME_ENTRY.size:
-            return False
-        assert not self.offsets, "loaded once"
-        last = (-1, -1)
-        for entry in TIME_ENTRY.iter_unpack(content):
-            if entry[0] <= last[0] or entry[1] <= last[1]:
-                return False
-            self.timestamps.append(entry[0])
-            self.offsets.append(entry[1])
-            last = entry
-        self.written = len(self.offsets)
-        return True
+        super().__init__(disk, path, base_offset, TIME_ENTRY, (self.timestamps, self.offsets))
 
     @property
     def latest(self) -> tuple[int, int] | None:
@@ -151,33 +148,5 @@ class TimeIndex:
         return self.offsets[at - 1] + self.base_offset if at else self.base_offset
 
     def truncate(self, offset: int) -> None:
-        at = bisect_right(self.offsets, offset - self.base_offset - 1)
-        del self.timestamps[at:]
-        del self.offsets[at:]
-        if self.written > at:
-            self.written = at
-            self.is_changed = True
-            cut_file(self.disk, self.path, at * TIME_ENTRY.size)
-
-    def clear(self) -> None:
-        self.truncate(self.base_offset)
-        if self.disk.exists(self.path):
-            self.is_changed = True
-            cut_file(self.disk, self.path, 0)
-        assert not self.offsets and not self.written
-
-    def flush(self) -> None:
-        fresh = range(self.written, len(self.offsets))
-        content = b"".join(TIME_ENTRY.pack(self.timestamps[i], self.offsets[i]) for i in fresh)
-        self.is_changed = self.is_changed or bool(content) or not self.disk.exists(self.path)
-        append_file(self.disk, self.path, content)
-        self.written = len(self.offsets)
-        assert len(fresh) == 0 or self.is_changed, "a file that was written is to be synced"
-
-    def close(self) -> None:
-        self.flush()
-
-    def check(self) -> None:
-        assert len(self.offsets) == len(self.timestamps) >= self.written
-        assert all(one < two for one, two in pairwise(self.offsets)), "offsets grow"
-        assert all(one < two for one, two in pairwise(self.timestamps)), "timestamps grow"
+        """Forget the entries at or after `offset`."""
+        self.cut(bisect_right(self.offsets, offset - self.base_offset - 1))
