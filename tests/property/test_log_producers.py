@@ -1,9 +1,8 @@
 """Whatever is stopped, cut and lost: what a log knows of producers is what a scan of all its batches would say."""
 
-from random import Random
-
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.property.stopped_log import STOPS, StoppedLog
 from tests.unit.log.logs import ROOT, append, content, open_log, produced, small
 
 from strandline.log.log import Appended, Log
@@ -20,12 +19,7 @@ steps = st.lists(
         st.tuples(st.just("send"), st.just(1), st.integers(1, 2)),
         st.tuples(st.just("epoch"), st.integers(1, 3), st.just(0)),
         st.tuples(st.just("plain"), st.integers(1, 3), st.just(0)),
-        st.tuples(st.just("sync"), st.just(0), st.just(0)),
-        st.tuples(st.just("roll"), st.just(0), st.just(0)),
-        st.tuples(st.just("truncate"), st.integers(0, 12), st.just(0)),
-        st.tuples(st.just("stop"), st.just(0), st.just(0)),
-        st.tuples(st.just("kill"), st.just(0), st.just(0)),
-        st.tuples(st.just("power"), st.integers(0, 1 << 20), st.just(0)),
+        *STOPS,
     ),
     max_size=40,
 )
@@ -53,17 +47,7 @@ def told(log: Log) -> Told:
     }
 
 
-class Play:
-    """A leader's log with whoever stops it; `synced` is what the checkpoint on disk says."""
-
-    def __init__(self) -> None:
-        self.disk = SimDisk()
-        self.synced = 0
-        self.epochs = {1: 0, 2: 0, 3: 0}
-        self.leader_epoch = 0
-        self.log = open_log(self.disk, small())
-        self.disk.sync(["/d", *self.log.unsynced()])
-
+class Play(StoppedLog):
     def step(self, what: str, number: int, count: int) -> None:
         log = self.log
         match what:
@@ -78,30 +62,8 @@ class Play:
                 self.epochs[number] += 1
             case "plain":
                 append(log, produced(number), self.leader_epoch)
-            case "sync":
-                self.disk.sync(log.unsynced())
-                log.mark_synced(log.log_end_offset)
-                self.synced = log.recovery_point
-            case "roll" if log.active.size:
-                log.roll(log.log_end_offset)
-            case "truncate":
-                log.truncate_to(max(0, log.log_end_offset - number))
-                self.synced = min(self.synced, log.recovery_point)
-                self.leader_epoch += 1  # what comes now has another leader's epoch
-            case "stop":
-                self.disk.sync(log.settle())
-                log.mark_synced(log.log_end_offset)
-                self.synced = log.log_end_offset
-                log.close()
-                self.log = open_log(self.disk, small())
-            case "kill" | "power":
-                if what == "power":
-                    self.disk.crash(Random(number))
-                else:
-                    self.disk.abandon()
-                self.log = open_log(self.disk, small(), clean=False, recovery_point=self.synced)
-                self.synced = min(self.synced, self.log.recovery_point)
-                self.leader_epoch += 1
+            case _:
+                self.stop(what, number)
 
 
 @settings(max_examples=400, deadline=None)

@@ -5,6 +5,7 @@ from random import Random
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.property.stopped_log import STOPS, StoppedLog
 from tests.unit.log.logs import NOW, ROOT, content, open_log, produced, small
 
 from strandline.log.log import Appended, Log
@@ -19,12 +20,7 @@ steps = st.lists(
         st.tuples(st.just("end"), st.integers(1, 3), st.integers(0, 1)),
         st.tuples(st.just("end"), st.integers(1, 3), st.integers(0, 1)),
         st.tuples(st.just("plain"), st.just(0), st.just(0)),
-        st.tuples(st.just("sync"), st.just(0), st.just(0)),
-        st.tuples(st.just("roll"), st.just(0), st.just(0)),
-        st.tuples(st.just("truncate"), st.integers(0, 12), st.just(0)),
-        st.tuples(st.just("stop"), st.just(0), st.just(0)),
-        st.tuples(st.just("kill"), st.just(0), st.just(0)),
-        st.tuples(st.just("power"), st.integers(0, 1 << 20), st.just(0)),
+        *STOPS,
         st.tuples(st.just("rot"), st.integers(0, 1 << 20), st.just(0)),
     ),
     max_size=40,
@@ -53,15 +49,7 @@ def scanned(piece: bytes) -> tuple[dict[int, int], Spans, Spans]:
     return opened, aborted, over
 
 
-class Play:
-    def __init__(self) -> None:
-        self.disk = SimDisk()
-        self.synced = 0
-        self.leader_epoch = 0
-        self.epochs = {1: 0, 2: 0, 3: 0}
-        self.log = open_log(self.disk, small())
-        self.disk.sync(["/d", *self.log.unsynced()])
-
+class Play(StoppedLog):
     def write(self, producer: int, count: int) -> None:
         known = self.log.producers.known.get(producer)
         if known is not None:
@@ -97,32 +85,10 @@ class Play:
                 self.end(number, bool(count))
             case "plain":
                 log.append_as_leader(bytearray(produced(1)), self.leader_epoch, NOW)
-            case "sync":
-                self.disk.sync(log.unsynced())
-                log.mark_synced(log.log_end_offset)
-                self.synced = log.recovery_point
-            case "roll" if log.active.size:
-                log.roll(log.log_end_offset)
-            case "truncate":
-                log.truncate_to(max(0, log.log_end_offset - number))
-                self.synced = min(self.synced, log.recovery_point)
-                self.leader_epoch += 1
-            case "stop":
-                self.disk.sync(log.settle())
-                log.mark_synced(log.log_end_offset)
-                self.synced = log.log_end_offset
-                log.close()
-                self.log = open_log(self.disk, small())
             case "rot":
                 self.rot(number)
-            case "kill" | "power":
-                if what == "power":
-                    self.disk.crash(Random(number))
-                else:
-                    self.disk.abandon()
-                self.log = open_log(self.disk, small(), clean=False, recovery_point=self.synced)
-                self.synced = min(self.synced, self.log.recovery_point)
-                self.leader_epoch += 1
+            case _:
+                self.stop(what, number)
 
     def rot(self, number: int) -> None:
         """An index of aborted transactions is cut in the middle of an entry, and read again."""
