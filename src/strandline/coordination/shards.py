@@ -70,8 +70,10 @@ class Shards(Generic[S]):
         self.next_load = self.again_at(now) if self.damaged else NEVER
         assert not self.damaged & self.loaded.keys()
         new = [self.load(partition, led[partition], now) for partition in missing if partition not in self.damaged]
+        assert all(shard.partition in missing and shard.leader_epoch == led[shard.partition] for shard in new)
         self.loaded |= {shard.partition: shard for shard in new}
         assert self.loaded.keys() | self.damaged == led.keys()
+        assert self.next_load > now, "a driver would look again at once, for ever"
         return gone, new
 
     def is_loadable(self, partition: int, now: Instant) -> bool:
@@ -95,3 +97,4 @@ class Shards(Generic[S]):
         assert not self.loaded.keys() & self.damaged
         assert bool(self.damaged) == (self.next_load != NEVER)
         assert all(shard.partition == partition for partition, shard in self.loaded.items())
+        assert all(0 <= partition < self.partitions for partition in self.loaded.keys() | self.damaged)

@@ -155,6 +155,7 @@ class Adding:
         if current.state is State.ONGOING and set(wanted) <= set(current.partitions):
             return done(ErrorCode.NONE)
         following = current.with_partitions(wanted, version, now)
+        assert following.client == producer, "its producer goes on as it is"
         return self.shards.write(shard, entry, following, now, lambda error, now: done(error))
 
     def verify(self, asked: AddPartitionsToTxnTransaction, wanted: Sequence[TopicPartition]) -> Errors:
@@ -175,6 +176,7 @@ class Adding:
     def unknown(self, wanted: Sequence[TopicPartition]) -> Errors:
         """Why these are not added, if one of them is not known here: a leader may know of its topic earlier. Where
         there seems to be no partition no marker would go."""
+        assert len(set(wanted)) == len(wanted), "each is named once"
         known = {at for at in wanted if self.exists(at)}
         if len(known) == len(wanted):
             return {}

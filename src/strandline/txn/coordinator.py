@@ -21,7 +21,6 @@ from strandline.txn.listing import Listing
 from strandline.txn.markers import Markers
 from strandline.txn.ports import ProducerIdSource
 from strandline.txn.shards import TxnShards
-from strandline.txn.states import DECIDED
 from strandline.wire.messages.records.init_producer_id import InitProducerIdRequest
 from strandline.wire.messages.transactions.add_offsets_to_txn import AddOffsetsToTxnRequest
 from strandline.wire.messages.transactions.add_partitions_to_txn import AddPartitionsToTxnRequest
@@ -64,6 +63,7 @@ class Transactions:
 
     def follow_leadership(self, now: Instant) -> list[Effect]:
         gone, new = self.shards.follow_leadership(now)
+        assert not any(entry.is_busy for shard in new for entry in shard.entries.values()), "no record is written yet"
         self.markers.dropped(gone)
         effects = self.markers.loaded(new, now)
         for shard in gone:
@@ -91,8 +91,6 @@ class Transactions:
         self.shards.check()
         self.markers.check()
         for shard in self.shards.loaded.values():
+            shard.check()
             for entry in shard.entries.values():
-                current = entry.current
-                assert current is not None or entry.pending is not None
-                is_decided = current is not None and current.state in DECIDED
-                assert not is_decided or entry in self.markers.decisions, "a decision is carried out"
+                assert entry.is_decided == (entry in self.markers.decisions), "a decision is carried out, and no other"

@@ -54,7 +54,7 @@ class Ending:
         def done(error: ErrorCode, now: Instant) -> list[Effect]:
             if error is not ErrorCode.NONE:
                 return [refusal(received, error)]
-            assert entry.current is not None
+            assert entry.current is not None and entry.current.state in DECIDED
             return [answer(received, entry.current)]
 
         def fetched(producer_id: int | ErrorCode, now: Instant) -> list[Effect]:
@@ -63,7 +63,7 @@ class Ending:
             return self.handle(received, now, fresh_id=producer_id)
 
         bumps = version >= BUMPS_EPOCHS or entry.current.is_kept
-        if bumps and entry.current.is_exhausted and fresh_id is None:
+        if bumps and entry.current.lacks_id(fresh_id):
             return self.ids.next(fetched, now)
         following = entry.current.decided(commits=request.committed, version=version, now=now, fresh_id=fresh_id)
         return self.decide(shard, entry, following, done, now)
@@ -72,6 +72,7 @@ class Ending:
         """Nobody asked for it but time, or another producer: the producer is fenced by it."""
         current = entry.current
         assert current is not None and current.state is State.ONGOING
+        assert not entry.is_busy, "it may be decided just now"
 
         def aborted(fresh_id: int | None, now: Instant) -> list[Effect]:
             following = current.decided(commits=False, version=self.version, now=now, fresh_id=fresh_id, is_fenced=True)
@@ -79,7 +80,7 @@ class Ending:
 
         def fetched(producer_id: int | ErrorCode, now: Instant) -> list[Effect]:
             is_ours = self.shards.loaded.get(shard.partition) is shard and entry.current is current
-            if isinstance(producer_id, ErrorCode) or not is_ours or entry.is_busy:
+            if isinstance(producer_id, ErrorCode) or not is_ours or entry.is_busy or current.lacks_id(producer_id):
                 return []  # it is tried again when somebody asks, or its time is up
             return aborted(producer_id, now)
 
@@ -87,8 +88,10 @@ class Ending:
 
     def decide(self, shard: Shard, entry: Entry, following: Transaction, then: Then, now: Instant) -> list[Effect]:
         assert following.state in DECIDED
+        assert entry.current is not None and entry.current.state not in DECIDED, "a decision is never changed"
 
         def done(error: ErrorCode, now: Instant) -> list[Effect]:
+            assert error is not ErrorCode.NONE or entry.current is following
             effects = then(error, now)
             is_ours = self.shards.loaded.get(shard.partition) is shard
             return effects + self.markers.decide(shard, entry, now) if error is ErrorCode.NONE and is_ours else effects
@@ -124,6 +127,7 @@ def is_before_end(current: Transaction, named: tuple[int, int]) -> bool:
     if current.state not in (*DECIDED, *COMPLETE) or current.version < BUMPS_EPOCHS:
         return False
     producer_id, epoch = current.goes_on
+    assert epoch >= 0
     if epoch > 0:
         return named == (producer_id, epoch - 1)
     return named == (current.previous_producer_id, EPOCH_LAST)
@@ -145,6 +149,7 @@ def judge_old(current: Transaction, request: EndTxnRequest) -> ErrorCode | Trans
 def answer(received: Received, transaction: Transaction) -> Reply:
     """With the id and epoch by which the producer must go on."""
     producer_id, epoch = transaction.goes_on
+    assert producer_id >= 0 and epoch >= 0
     return Reply(received.to, EndTxnResponse(producer_id=producer_id, producer_epoch=epoch))
 
 

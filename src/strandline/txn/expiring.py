@@ -28,6 +28,7 @@ class Expiring:
         if self.next_abort == NEVER:
             self.next_abort = after(now, self.config.abort_interval_ms)
             self.next_removal = after(now, self.config.remove_interval_ms)
+        assert self.next_abort != NEVER and self.next_removal != NEVER
 
     def deadline(self) -> Instant:
         return min(self.next_abort, self.next_removal)
@@ -45,6 +46,7 @@ class Expiring:
         return effects
 
     def abort_late(self, shard: Shard, now: Instant) -> list[Effect]:
+        assert self.shards.loaded.get(shard.partition) is shard, "another broker may decide otherwise"
         effects: list[Effect] = []
         for transactional_id, entry in list(shard.entries.items()):
             if is_late(entry, now):

@@ -17,7 +17,7 @@ from strandline.txn.ending import Ending, is_before_end
 from strandline.txn.ports import ProducerIdSource
 from strandline.txn.shard import Entry, Shard
 from strandline.txn.shards import TxnShards
-from strandline.txn.states import DECIDED, State
+from strandline.txn.states import DECIDED, IDLE, State
 from strandline.txn.transaction import EPOCH_LAST, NEVER_TIMES_OUT, NO_EPOCH, NO_PRODUCER_ID, Transaction
 from strandline.wire.messages.records.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 
@@ -80,6 +80,7 @@ class Initializing:
         if fresh_id is None:
             return self.fetch_id(received, now)
         assert request.transactional_id
+        assert request.transactional_id not in shard.entries
         first = Transaction(request.transactional_id, fresh_id, 0, timeout_of(request), State.EMPTY, now)
         entry = shard.entries[request.transactional_id] = Entry(None)
         return self.write(received, shard, entry, first, now)
@@ -94,12 +95,13 @@ class Initializing:
         now: Instant,
     ) -> list[Effect]:
         request: InitProducerIdRequest = received.message
+        assert current.state in IDLE, "what is open is ended before, or kept"
         is_known = request.producer_epoch != NO_EPOCH
         if is_known and (request.producer_id, request.producer_epoch) != current.client:
             return [answer(received, current)]  # sent again: it has its epoch already
         if not current.is_exhausted:
             following = current.initialized(timeout_of(request), now, is_known=is_known)
-        elif fresh_id is None:
+        elif fresh_id is None or current.lacks_id(fresh_id):
             return self.fetch_id(received, now)
         else:
             following = current.with_producer_id(fresh_id, timeout_of(request), now, is_known=is_known)
@@ -116,8 +118,9 @@ class Initializing:
     ) -> list[Effect]:
         """An earlier producer's transaction is open."""
         request: InitProducerIdRequest = received.message
+        assert current.state is State.ONGOING and entry.current is current
         if request.keep_prepared_txn:
-            if current.is_exhausted and fresh_id is None:
+            if current.lacks_id(fresh_id):
                 return self.fetch_id(received, now)
             following = current.kept(now, fresh_id if current.is_exhausted else None)
             return self.write(received, shard, entry, following, now)
@@ -138,6 +141,7 @@ class Initializing:
         self, received: Received, shard: Shard, entry: Entry, following: Transaction, now: Instant
     ) -> list[Effect]:
         def done(error: ErrorCode, now: Instant) -> list[Effect]:
+            assert error is not ErrorCode.NONE or entry.current is following, "an answer needs its record"
             return [answer(received, following) if error is ErrorCode.NONE else refusal(received, error)]
 
         return self.shards.write(shard, entry, following, now, done)
@@ -157,11 +161,13 @@ def why_fenced(current: Transaction, request: InitProducerIdRequest) -> ErrorCod
 
 
 def timeout_of(request: InitProducerIdRequest) -> int:
+    assert request.enable2_pc or request.transaction_timeout_ms > 0, "refused before"
     return NEVER_TIMES_OUT if request.enable2_pc else request.transaction_timeout_ms
 
 
 def answer(received: Received, transaction: Transaction) -> Reply:
     producer_id, epoch = transaction.client
+    assert producer_id >= 0 and epoch >= 0
     is_kept = transaction.is_kept
     response = InitProducerIdResponse(
         producer_id=producer_id,

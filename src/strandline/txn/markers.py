@@ -5,7 +5,7 @@ moved, or cannot do just now, is asked again, of whoever leads then. A partition
 marker: the image of a coordinator has every topic that a transaction of its has ever had. When all partitions have
 their markers the transaction is complete.
 
-Invariants:
+Invariants (executed by `check`):
   - only a decision whose record is committed is carried out, and only while this broker coordinates the id;
   - a decision is forgotten when its transaction is complete, or another broker coordinates it.
 """
@@ -82,12 +82,14 @@ class Markers:
             for entry in shard.entries.values()
             if entry.current is not None and entry.current.state in DECIDED
         ]
+        assert all(decision.entry not in self.decisions for decision in fresh), "it is carried out once"
         self.decisions |= {decision.entry: decision for decision in fresh}
         return self.carry_out(fresh, now)
 
     def dropped(self, shards: Iterable[Shard]) -> None:
         """Another broker coordinates these."""
         for shard in shards:
+            assert self.shards.loaded.get(shard.partition) is not shard, "this broker coordinates it"
             for entry in shard.entries.values():
                 self.decisions.pop(entry, None)
 
@@ -100,6 +102,7 @@ class Markers:
         """Costs what these have, not what others wait for."""
         effects: list[Effect] = []
         for decision in fresh:
+            assert self.is_known(decision) and not decision.is_completing
             for at in list(decision.missing):
                 self.place((decision, at), now)
             effects += self.complete(decision, now)
@@ -117,6 +120,7 @@ class Markers:
 
     def place(self, row: Row, now: Instant) -> None:
         """Have the partition's leader asked."""
+        assert row[1] in row[0].missing, "it has its marker"
         leader = self.leader_of(row[1])
         if leader is None:
             del row[0].missing[row[1]]
@@ -147,6 +151,7 @@ class Markers:
 
     def ask(self, node: NodeId) -> list[Effect]:
         assert node not in self.under_way
+        assert node != NOBODY and node not in self.pausing
         waiting = self.waiting[node]
         rows: list[Row] = []
         for row in list(islice(waiting, ROWS_MAX)):
@@ -191,9 +196,12 @@ class Markers:
         entry = decision.entry
         if decision.missing or decision.is_completing or entry.is_busy or entry.current is not decision.transaction:
             return []
+        assert self.is_known(decision), "another broker coordinates it"
         decision.is_completing = True
 
         def done(error: ErrorCode, now: Instant) -> list[Effect]:
+            assert decision.is_completing and not decision.missing
+            assert self.decisions.get(entry) in (decision, None), "one decision of an id at a time"
             decision.is_completing = False
             if error is ErrorCode.NONE:
                 self.decisions.pop(entry, None)
@@ -226,10 +234,19 @@ class Markers:
             assert self.shards.loaded.get(decision.shard.partition) is decision.shard
             assert entry.current is decision.transaction, "a decision does not change"
             assert all((decision, at) in rows for at in decision.missing), "somebody is asked for each, or will be"
+            assert decision.missing or decision.is_completing or decision in self.unwritten, "then it is complete"
+            assert not decision.is_completing or entry.pending is not None
+        assert NOBODY not in self.under_way
+        assert all(self.waiting.values()), "a broker for which nothing waits is forgotten"
+        assert all(number <= self.count for number, _ in self.under_way.values())
+        put_off = self.pausing or self.unwritten or NOBODY in self.waiting
+        assert not put_off or self.next_try != NEVER, "what is put off is tried again"
 
 
 def marker_of(decision: Decision, partitions: list[TopicPartition]) -> WritableTxnMarker:
     transaction = decision.transaction
+    assert transaction.state in DECIDED
+    assert partitions, "the broker would have nothing to do"
     return WritableTxnMarker(
         producer_id=transaction.producer_id,
         producer_epoch=transaction.epoch,

@@ -1,6 +1,6 @@
 """The transactional ids of one partition of `__transaction_state`, as its leader holds them in memory.
 
-Invariants:
+Invariants (executed by `check`, as far as the memory shows them):
   - `current` of an id is what its last committed record says;
   - an id has one write under way at most. What it will be is not acted on, and nobody is told of it, before it is
     committed. How a write ends that was appended is known when it is committed, or when this leadership ends.
@@ -12,6 +12,7 @@ from strandline.base.effects import Effect
 from strandline.base.ids import LeaderEpoch
 from strandline.base.time import Instant
 from strandline.coordination.internal_log import Replayed
+from strandline.txn.states import DECIDED, TRANSITIONS, State
 from strandline.txn.transaction import Transaction, restored
 from strandline.wire.compress import Corrupt
 from strandline.wire.messages.transactions.transaction_records import decode_key, decode_value
@@ -41,6 +42,25 @@ class Entry:
     def is_busy(self) -> bool:
         return self.pending is not None or self.is_dying
 
+    @property
+    def is_decided(self) -> bool:
+        """Decided, and not complete: markers are being written."""
+        return self.current is not None and self.current.state in DECIDED
+
+    def check(self) -> None:
+        current, pending = self.current, self.pending
+        assert current is not None or (pending is not None and pending.state is State.EMPTY), "an id begins empty"
+        assert not (self.is_dying and pending is not None), "one write at a time"
+        assert self.is_busy or self.is_decided or all(waiter.done for waiter in self.waiting), (
+            "nobody waits for nothing"
+        )
+        if current is not None:
+            current.check()
+        if current is not None and pending is not None:
+            assert pending.state in TRANSITIONS[current.state]
+            assert pending.producer_id != current.producer_id or pending.epoch >= current.epoch
+            assert pending.updated_at >= current.updated_at
+
 
 class Shard:
     def __init__(self, partition: int, leader_epoch: LeaderEpoch) -> None:
@@ -54,6 +74,7 @@ class Shard:
         return self.leader_epoch
 
     def load(self, rows: Iterable[Replayed]) -> None:
+        assert not self.entries, "what is under way would be lost"
         for row in rows:
             if row.record is None:
                 continue
@@ -68,3 +89,9 @@ class Shard:
                     self.entries[transactional_id] = Entry(restored(transactional_id, value))
             except Corrupt:
                 self.unreadable += 1
+
+    def check(self) -> None:
+        for transactional_id, entry in self.entries.items():
+            known = entry.pending or entry.current
+            assert known is not None and known.transactional_id == transactional_id
+            entry.check()

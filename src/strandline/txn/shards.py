@@ -14,6 +14,7 @@ from strandline.base.time import NEVER, Instant, after
 from strandline.coordination.internal_log import InternalLog
 from strandline.coordination.shards import Shards
 from strandline.txn.shard import Entry, Shard, Waiter
+from strandline.txn.states import IDLE, TRANSITIONS
 from strandline.txn.transaction import Transaction, value_of
 from strandline.wire.batch import build
 from strandline.wire.messages.transactions.transaction_records import encode_key, encode_value
@@ -42,6 +43,7 @@ class TxnShards(Shards[Shard]):
 
     def load_shard(self, partition: int, leader_epoch: LeaderEpoch, now: Instant) -> Shard:
         del now
+        assert self.log.is_committed(TRANSACTION_TOPIC, partition), "a marker must not follow from what may be lost"
         shard = Shard(partition, leader_epoch)
         shard.load(self.log.replay(TRANSACTION_TOPIC, partition))
         return shard
@@ -50,6 +52,7 @@ class TxnShards(Shards[Shard]):
         return self.log.is_committed(self.topic, partition) and super().is_loadable(partition, now)
 
     def again_at(self, now: Instant) -> Instant:
+        assert self.damaged, "all is loaded"
         uncommitted = any(not self.log.is_committed(self.topic, partition) for partition in self.damaged)
         return after(now, COMMITTED_AGAIN_MS) if uncommitted else super().again_at(now)
 
@@ -73,6 +76,8 @@ class TxnShards(Shards[Shard]):
     def write(self, shard: Shard, entry: Entry, following: Transaction, now: Instant, then: Then) -> list[Effect]:
         """`then` is called when `following` is committed, and current, or not written."""
         assert not entry.is_busy and self.loaded.get(shard.partition) is shard
+        assert shard.entries.get(following.transactional_id) is entry
+        assert entry.current is None or following.state in TRANSITIONS[entry.current.state], "it was made from another"
         if not self.is_current(shard):
             return then(ErrorCode.NOT_COORDINATOR, now)
         entry.pending = following
@@ -96,15 +101,19 @@ class TxnShards(Shards[Shard]):
         """Write tombstones for ids that have expired."""
         if not self.is_current(shard):
             return []
+        assert gone, "a batch has records"
         entries = [shard.entries[transactional_id] for transactional_id in gone]
         for entry in entries:
             assert not entry.is_busy
+            assert entry.current is not None and entry.current.state in IDLE, "a transaction needs its coordinator"
             entry.is_dying = True
 
         def done(error: ErrorCode, base_offset: int, now: Instant) -> list[Effect]:
             del base_offset
             effects: list[Effect] = []
             for transactional_id, entry in zip(gone, entries, strict=True):
+                assert entry.is_dying and entry.pending is None, "one write at a time"
+                assert shard.entries.get(transactional_id) is entry
                 entry.is_dying = False
                 if error is ErrorCode.NONE:
                     del shard.entries[transactional_id]
@@ -118,11 +127,13 @@ class TxnShards(Shards[Shard]):
 
     def wait(self, entry: Entry, again: Callable[[Instant, bool], list[Effect]], now: Instant) -> bool:
         """Have `again` called when nothing is under way any more, or when it takes too long. False if too many wait."""
+        assert entry.is_busy or entry.is_decided, "there is nothing to wait for"
         if len(entry.waiting) >= WAITING_MAX:
             entry.waiting = [waiter for waiter in entry.waiting if not waiter.done]
             if len(entry.waiting) >= WAITING_MAX:
                 return False
         waiter = Waiter(again, after(now, WAIT_MS))
+        assert not self.waiters or self.waiters[-1].due <= waiter.due, "who waits longest is first"
         entry.waiting.append(waiter)
         self.waiters.append(waiter)
         return True
@@ -146,6 +157,12 @@ class TxnShards(Shards[Shard]):
         effects: list[Effect] = []
         while self.first_due() <= now:
             waiter = self.waiters.popleft()
+            assert not waiter.done, "it was answered"
             waiter.done = True
             effects += waiter.again(now, False)
         return effects
+
+    def check(self) -> None:
+        super().check()
+        dues = [waiter.due for waiter in self.waiters]
+        assert dues == sorted(dues)

@@ -76,10 +76,24 @@ class Transaction(Value, frozen=True):
     def to(self, state: State, now: Instant, **changes: object) -> Self:
         assert state in TRANSITIONS[self.state], f"{self.state.named} does not become {state.named}"
         following = replace(self, state=state, updated_at=max(now, self.updated_at), **changes)
-        assert following.producer_id >= 0 and following.epoch >= 0
         same = following.producer_id == self.producer_id
         assert not same or following.epoch >= self.epoch, "epochs never move back"
+        following.check()
         return following
+
+    def lacks_id(self, fresh_id: int | None) -> bool:
+        """Must the client have another producer id than `fresh_id`? A record that another program has written may name
+        an id that is given out only now."""
+        return self.is_exhausted and fresh_id in (None, self.producer_id, self.next_producer_id)
+
+    def check(self) -> None:
+        """What holds of each, whoever wrote its record."""
+        assert self.producer_id >= 0 and 0 <= self.epoch <= EPOCH_LAST + 1
+        assert self.next_epoch == NO_EPOCH or self.next_producer_id >= 0, "an epoch is a producer's"
+        assert self.next_producer_id != self.producer_id or self.next_epoch > self.epoch, "what is next is larger"
+        assert self.state not in IDLE or self.next_producer_id == NO_PRODUCER_ID, "nothing is there to go on from"
+        assert self.state not in IDLE or not self.partitions, "no partition waits for a marker"
+        assert list(self.partitions) == sorted(set(self.partitions))
 
     # --- transitions
 
@@ -94,6 +108,7 @@ class Transaction(Value, frozen=True):
     def with_producer_id(self, producer_id: int, timeout_ms: int, now: Instant, *, is_known: bool) -> Self:
         """Epochs are exhausted."""
         assert self.state in IDLE
+        assert self.is_exhausted and producer_id != self.producer_id
         return self.to(
             State.EMPTY,
             now,
@@ -109,12 +124,14 @@ class Transaction(Value, frozen=True):
     def kept(self, now: Instant, fresh_id: int | None) -> Self:
         """The open transaction stays, and only the client with the next epoch may decide it (KIP-939)."""
         assert self.state is State.ONGOING
+        assert (fresh_id is not None) == self.is_exhausted and not self.lacks_id(fresh_id)
         producer_id, epoch = self.client
         if fresh_id is not None:
             return self.to(State.ONGOING, now, next_producer_id=fresh_id, next_epoch=0)
         return self.to(State.ONGOING, now, next_producer_id=producer_id, next_epoch=epoch + 1)
 
     def with_partitions(self, added: Iterable[TopicPartition], version: int, now: Instant) -> Self:
+        assert not self.is_kept, "it may be decided, and gets no more records"
         is_first = self.state is not State.ONGOING
         partitions = tuple(sorted({*(() if is_first else self.partitions), *added}))
         started = now if is_first else self.started_at
@@ -128,6 +145,7 @@ class Transaction(Value, frozen=True):
         state = State.PREPARE_COMMIT if commits else State.PREPARE_ABORT
         assert not (commits and self.state is not State.ONGOING), "nothing is there to commit"
         bumps = version >= BUMPS_EPOCHS or is_fenced or self.is_kept
+        assert (fresh_id is not None) == (bumps and self.is_exhausted) and not (bumps and self.lacks_id(fresh_id))
         producer_id, newest = self.client
         is_same_id = producer_id == self.producer_id
         epoch = min((newest if is_same_id else self.epoch) + 1, EPOCH_LAST + 1) if bumps else self.epoch
@@ -167,6 +185,7 @@ class Transaction(Value, frozen=True):
 
 
 def value_of(transaction: Transaction) -> TransactionLogValue:
+    assert transaction.state is not State.DEAD, "a tombstone says that"
     topics = by_topic(transaction.partitions)
     rows = tuple(PartitionsSchema(topic=topic, partition_ids=ids) for topic, ids in topics.items())
     return TransactionLogValue(
@@ -189,9 +208,17 @@ def restored(transactional_id: str, value: TransactionLogValue) -> Transaction:
     """Raises Corrupt: a client that calls itself Kafka's tool may write any record."""
     if not 0 <= value.transaction_status < State.DEAD or value.producer_id < 0 or value.producer_epoch < 0:
         raise Corrupt(f"no transaction is in state {value.transaction_status} with epoch {value.producer_epoch}")
-    if value.next_producer_epoch < NO_EPOCH or (value.next_producer_epoch > NO_EPOCH and value.next_producer_id < 0):
+    is_nobody = value.next_producer_id < (NO_PRODUCER_ID if value.next_producer_epoch == NO_EPOCH else 0)
+    if value.next_producer_epoch < NO_EPOCH or is_nobody:
         raise Corrupt(f"no producer {value.next_producer_id} has epoch {value.next_producer_epoch}")
     state = State(value.transaction_status)
+    is_idle = state in IDLE
+    if (
+        not is_idle
+        and value.next_producer_id == value.producer_id
+        and value.next_producer_epoch <= value.producer_epoch
+    ):
+        raise Corrupt(f"epoch {value.next_producer_epoch} does not follow {value.producer_epoch}")
     rows = value.transaction_partitions or ()
     partitions = {TopicPartition(row.topic, index) for row in rows for index in row.partition_ids}
     return Transaction(
@@ -201,11 +228,11 @@ def restored(transactional_id: str, value: TransactionLogValue) -> Transaction:
         value.transaction_timeout_ms,
         state,
         Instant(value.transaction_last_update_timestamp_ms),
-        partitions=tuple(sorted(partitions)) if state not in IDLE else (),
+        partitions=() if is_idle else tuple(sorted(partitions)),
         started_at=value.transaction_start_timestamp_ms,
         previous_producer_id=value.previous_producer_id,
-        next_producer_id=value.next_producer_id,
+        next_producer_id=NO_PRODUCER_ID if is_idle else value.next_producer_id,
         last_epoch=NO_EPOCH,
-        next_epoch=value.next_producer_epoch,
+        next_epoch=NO_EPOCH if is_idle else value.next_producer_epoch,
         version=max(0, min(value.client_transaction_version, BUMPS_EPOCHS)),
     )

@@ -71,8 +71,8 @@ def test_a_new_coordinator_knows_what_the_one_before_has_written(state: State) -
         partitions=() if kept else (T0, T1),
         started_at=4,
         previous_producer_id=6,
-        next_producer_id=8,
-        next_epoch=9,
+        next_producer_id=-1 if kept else 8,
+        next_epoch=-1 if kept else 9,
         version=2,
     )
     decoded = decode_value(encode_value(value_of(before), 1))
@@ -145,6 +145,9 @@ def value(**changes: object) -> TransactionLogValue:
         {"transaction_status": -1},
         {"next_producer_epoch": -2},
         {"next_producer_epoch": 4},
+        {"next_producer_id": -2, "transaction_status": 2},
+        {"next_producer_id": 7, "next_producer_epoch": 3},
+        {"next_producer_id": 7, "transaction_status": 3},
     ],
 )
 def test_records_that_no_coordinator_writes_are_skipped(changes: dict[str, object]) -> None:
