@@ -69,6 +69,7 @@ class Epochs:
         An epoch that a leader has only begun has no record: by that alone a log is no better than a longer one. Where
         retention has taken every record, the latest epoch that is known is that of the last one or later.
         """
+        assert log_end_offset >= 0
         for entry in reversed(self.entries):
             if entry.start_offset < log_end_offset:
                 return entry.epoch

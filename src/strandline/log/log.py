@@ -171,7 +171,9 @@ class Log(StoredLog):
             return refused(why)
         batch = build_end_txn(marker, timestamp=now, producer_id=producer_id, producer_epoch=producer_epoch)
         buffer = memoryview(bytearray(batch))
-        return self.append_accepted(read_header(buffer), buffer, leader_epoch, now, internal=True)
+        appended = self.append_accepted(read_header(buffer), buffer, leader_epoch, now, internal=True)
+        assert not self.transactions.is_open(producer_id), "the marker ends it"
+        return appended
 
     def append_as_follower(self, records: Buffer, leader_epoch_max: int, now: Instant = UNKNOWN) -> int | Refused:
         """Append the leader's batches as they are; return the new log end.

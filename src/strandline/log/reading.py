@@ -49,6 +49,7 @@ def begins_soundly(gaps: Gaps, found: memoryview, offset: int) -> bool:
 
 def is_damaged(segments: Segments, gaps: Gaps, offset: int) -> bool:
     """Nothing was found at `offset`. Is a batch missing or damaged there, or on the way there?"""
+    assert offset >= segments.bases[0], "the log begins behind it"
     for segment in segments.from_offset(offset):
         position = segment.index.position_of(offset)
         while position < segment.size:

@@ -90,6 +90,8 @@ class Segment:
     def load(self, *, next_base: int | None, gaps: bool) -> bool:
         """Trust the file: find its end and its largest timestamp, with the indexes' help or by rebuilding them. False
         if the file does not bear the trust: its batches do not follow one another up to its end."""
+        assert next_base is None or next_base > self.base_offset
+        assert self.next_offset == self.base_offset and not self.since_entry, "loaded once"
         sound = self.index.load(self.size) and self.time_index.load()
         if not sound or (len(self.index.positions) and self.time_index.latest is None):
             self.forget()
@@ -317,6 +319,7 @@ class Segment:
         """Write the indexes; their files that were changed since the segment was opened."""
         self.index.flush()
         self.time_index.flush()
+        assert self.index.written == len(self.index.offsets) and self.time_index.written == len(self.time_index.offsets)
         return [index.path for index in (self.index, self.time_index) if index.is_changed]
 
     @property

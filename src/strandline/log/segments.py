@@ -179,6 +179,7 @@ class Segments(Sequence[Segment]):
         self.all[0].delete()
         self.unsynced.add(self.directory)
         del self.all[0], self.bases[0]
+        assert self.bases[0] == self.all[0].base_offset
 
     def start_anew(self, offset: int, interval_bytes: int) -> None:
         """Delete all, the last ones first: a crash in the middle leaves a prefix, never a hole at the start."""

@@ -112,6 +112,7 @@ class Tail:
 
     def shrink(self, goal: int) -> None:
         """Well below the bound, so that the lists are not shifted for every append."""
+        assert 0 <= goal < self.size
         before, drop = self.size, 0
         while self.size > goal and drop < len(self.chunks):
             self.size -= len(self.chunks[drop]) + CHUNK_OVERHEAD
@@ -119,6 +120,7 @@ class Tail:
         del self.bases[:drop]
         del self.chunks[:drop]
         self.budget.used -= before - self.size
+        assert self.size <= goal or not self.chunks
 
     def forget_below(self, offset: int) -> None:
         """Of what lies on the disk in another form now."""

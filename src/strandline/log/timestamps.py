@@ -31,6 +31,7 @@ class Damaged(Value, frozen=True):
 
 def at_or_after(segments: Iterable[Segment], timestamp: int, log_start_offset: int) -> Found | Damaged | None:
     """The first record, at or after the log start, whose timestamp is at least `timestamp`."""
+    assert log_start_offset >= 0
     for segment in segments:
         if segment.max_timestamp < timestamp or segment.next_offset <= log_start_offset:
             continue

@@ -145,3 +145,17 @@ def test_what_was_learned_of_a_damaged_header_goes_when_the_batch_is_repaired(
     assert list(producers.known) == [7]
     assert isinstance(producers.judge(right), Remembered)
     assert not producers.mend([right], 0, 1, NOW), "nothing was learned that is wrong: snapshots are kept"
+
+
+def test_a_cut_takes_what_a_repair_has_taught() -> None:
+    """A damaged header named no producer, so nothing was known of the batch when the log was opened."""
+    log = open_log(SimDisk())
+    append(log, produced(1))
+    append(log, produced(1, producer=(7, 0, 0)))
+    log.producer_state.producers = Producers()
+    (at_0, at_1) = (bytes(log.read(at, 1, upto=2, min_one=True).buffers[0]) for at in (0, 1))
+    log.mended(memoryview(at_0 + at_1), 0, 2, NOW)
+    assert 7 in log.producers.known
+    log.check()
+    log.truncate_to(1)
+    assert not log.producers.known, "its batch is gone"

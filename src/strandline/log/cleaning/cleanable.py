@@ -73,6 +73,7 @@ def is_too_young(log: Log, segment: Segment, now: Instant) -> bool:
 
 def first_timestamp(segment: Segment) -> int:
     """The time of its first batch; a batch without a time is not waited for."""
+    assert segment.size, "it has no batch"
     first = segment.file.read(0, HEADER_SIZE)
     if len(first) < HEADER_SIZE:
         return LONG_MAX  # damage: the pass will find it

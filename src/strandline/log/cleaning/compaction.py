@@ -174,6 +174,7 @@ class Compaction:
         """Is what is still to be read another log than the pass began with? What was read may go: or where retention
         takes segments all the time no pass would ever end."""
         log = self.log
+        assert self.cuts <= log.cuts
         if log.cuts != self.cuts or not log.config.compacts:
             return True
         ahead = [s for group in self.groups for s in group] if self.is_mapped else self.segments[self.source :]
@@ -197,7 +198,7 @@ class Compaction:
 
     def unsynced(self) -> tuple[str, ...]:
         """What must be made durable before `swap`."""
-        assert self.copy is not None
+        assert self.copy is not None and self.is_copied, "more of it is still to come"
         aborted = (self.copy.aborted.path,) if self.copy.aborted.entries else ()
         return (*self.copy.paths, *aborted, self.log.directory)
 

@@ -46,6 +46,7 @@ class Decided:
     def marker(self, header: BatchHeader, batch: memoryview, now: int, horizon: int) -> Buffer | None:
         """The control batch, perhaps with a delete horizon; None if nothing needs it any more."""
         assert header.is_control
+        assert header.base_offset not in self.gone, "each is asked about once"
         if not header.is_transactional or header.producer_id in self.kept:
             self.kept.discard(header.producer_id)
             return batch

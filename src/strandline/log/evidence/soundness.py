@@ -96,7 +96,9 @@ def pass_sound(log: Log, buffer: memoryview, at: int, offset: int, bound: int) -
 def bound_of(log: Log, segment: Segment) -> int:
     """Where the offsets of this segment end."""
     bound = log.segments.bound_of(segment)
-    return log.log_end_offset if bound is None else bound
+    bound = log.log_end_offset if bound is None else bound
+    assert bound >= segment.base_offset, "it is no segment of this log"
+    return bound
 
 
 def check(log: Log, segment: Segment, position: int, offset: int, upto: int, limit: int) -> Checked:

@@ -1,6 +1,6 @@
 """The leader epochs of a log, and Kafka's `leader-epoch-checkpoint` that has them.
 
-Invariants:
+Invariants (`StoredLog.check` executes the first):
   - the file has every epoch before a batch of that epoch is written; only an epoch without a batch may be missing in it
     (`is_behind`)
   - like the batches that bear an epoch the file is durable after the next sync

@@ -114,6 +114,7 @@ def recover(segment: Segment, epochs: Epochs, gaps: Gaps, following: int | None)
 
 def ends_at(segment: Segment, gaps: Gaps, following: int) -> bool:
     """Do the batches of a trusted segment go on to where the next one begins?"""
+    assert segment.base_offset < following
     if not segment.walk_on(gaps=gaps.are_possible):
         return False
     found, segment.next_offset = segment.next_offset, following

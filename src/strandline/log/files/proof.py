@@ -44,6 +44,7 @@ def falls(epoch: int, segment: Segment) -> bool:
 
 
 def is_borne_out(epochs: Epochs, segment: Segment, end: int, log_start: int) -> bool:
+    assert segment.base_offset < end, "another segment begins there"
     first = max(segment.base_offset, log_start)
     starts = (entry.start_offset for entry in epochs.entries if first < entry.start_offset < end)
     return all(agrees(epochs, header, log_start) for at in (first, *starts, end) for header in segment.beside(at))

@@ -219,7 +219,8 @@ class StoredLog:
         segment = self.active
         if not segment.size or now - segment.first_append < self.config.roll_ms - self.jitter_ms(segment):
             return False
-        self.roll(self.log_end_offset)
+        begun = self.roll(self.log_end_offset)
+        assert not begun.size, "a file of before is still there"
         return True
 
     def jitter_ms(self, segment: Segment) -> int:
@@ -262,6 +263,8 @@ class StoredLog:
         self.log_start_offset = min(self.log_start_offset, self.log_end_offset)
         self.epoch_file.cut_end(self.log_end_offset)
         self.producer_state.cut_end(self.log_start_offset, self.log_end_offset, self.touched)
+        assert not self.epochs.entries or self.epochs.entries[-1].start_offset < self.log_end_offset
+        assert self.active.path in self.unsynced_others.ends, "a loss of power would undo the cut"
         if ends_in_gap:
             self.roll(self.log_end_offset)  # or a start would find the log shorter: nothing else says where it ends
 
@@ -362,3 +365,7 @@ class StoredLog:
         assert self.active.next_offset == self.log_end_offset
         starts = self.epochs.entries
         assert not starts or starts[-1].start_offset <= self.log_end_offset, "an epoch begins behind the log's end"
+        is_begun = bool(starts) and starts[-1].start_offset == self.log_end_offset
+        assert is_begun or not self.epoch_file.is_behind, "a batch bears an epoch that the file lacks"
+        assert self.must_flush == (self.config.flush_messages < LONG_MAX)
+        assert self.gaps.compacts == self.config.compacts

@@ -68,6 +68,7 @@ class SparseIndex:
 
     def cut(self, at: int) -> None:
         """Forget all but the first `at` entries."""
+        assert 0 <= at <= len(self.columns[0])
         for column in self.columns:
             del column[at:]
         if self.written > at:

@@ -61,6 +61,7 @@ class ProducerState:
     def drop(self, gone: Iterable[int]) -> None:
         """Segments with these base offsets are there no more."""
         without = set(gone)
+        assert without.isdisjoint(self.segments.bases), "a segment that is there keeps its snapshot"
         self.keep([offset for offset in self.snapshots if offset not in without])
 
     # --- at a start
@@ -69,6 +70,7 @@ class ProducerState:
         """Find the snapshots, drop those that cannot be believed or belong to no segment, and learn the state of a log
         that begins at `start` and ends at `end`."""
         assert start <= end
+        assert not self.producers.known and not self.snapshots, "loaded once"
         for name in self.disk.list(self.directory):
             self.has_aborted |= name.endswith(INDEX_SUFFIX)
             if name.endswith(f"{SUFFIX}.tmp"):
@@ -82,6 +84,8 @@ class ProducerState:
 
     def rebuild(self, start: int, end: int, now: Instant) -> None:
         """From the newest snapshot that is not damaged, and from the headers behind it."""
+        assert 0 <= start <= end
+        assert not self.snapshots or self.snapshots[-1] <= end, "it would say more than the log"
         are_used = self.producers.transactions.are_used
         self.producers = Producers()
         unread = start

@@ -121,6 +121,7 @@ class Producers:
             producer.seen = max(producer.seen, now)
             if producer.epoch == batch.producer_epoch:
                 producer.batches.append(remembered(batch, batch.base_offset))
+                self.end_offset = max(self.end_offset, batch.next_offset)
                 producer.batches.sort(key=lambda one: one.base_offset)
                 del producer.batches[:-BATCHES_MAX]
         assert all(len(producer.batches) <= BATCHES_MAX for producer in self.known.values())
@@ -180,6 +181,7 @@ class Producers:
             offsets = [one.base_offset for one in producer.batches]
             assert len(offsets) <= BATCHES_MAX
             assert offsets == sorted(set(offsets)), f"batches of producer {producer_id} are out of order"
+            assert all(one.last_offset < self.end_offset for one in producer.batches), "a cut may take it"
 
 
 def remembered(batch: BatchHeader, base_offset: int, stamp: int = -1) -> Remembered:

@@ -73,3 +73,5 @@ class Transactions:
         assert firsts == sorted(set(firsts)), "open transactions are out of order"
         markers = [one.last_offset for one in self.ended]
         assert markers == sorted(set(markers)), "markers are out of order"
+        assert all(one.first_offset < one.last_offset for one in self.ended), "a marker comes behind its transaction"
+        assert self.are_used or not (self.open or self.ended)
