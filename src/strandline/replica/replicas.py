@@ -371,7 +371,7 @@ class Replicas:
         host.ledger.check()
         host.withdrawals.check()
         host.directories.check()
-        self.fetching.sessions.check()
+        self.fetching.check()
         self.assigned.check()
         self.alterations.outbox.check()
         self.assignments.outbox.check()

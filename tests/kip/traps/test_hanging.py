@@ -111,3 +111,13 @@ def test_t42_while_a_broker_does_not_answer_nothing_is_aborted() -> None:
             w.perform(NodeId(2), w.nodes[NodeId(2)].step(Failed(one.token, Failure.CLOSED), w.now))
         w.run(AGAIN_MS)
     assert w.open == {7: 0}
+
+
+def test_t42_a_transaction_that_is_suspected_while_brokers_are_asked_about_others_counts_as_not_asked() -> None:
+    w = HangingWorld()
+    node = w.nodes[NodeId(2)]
+    hosted = node.host.partitions.named("t", 0)
+    assert hosted is not None
+    node.hanging.suspect(hosted, {7: 0}, w.now)
+    w.tell()
+    assert [one.unknown for one in node.hanging.suspects] == [1, 0]

@@ -204,6 +204,7 @@ class Follower:
     def losses_by(self, cut: Cut, now: Instant) -> list[LossEvent]:
         """What the cut takes of what was committed here, at most. A cut takes the batch that holds its target as a
         whole: what lies before the target in it is copied anew."""
+        assert cut.target >= 0, self.name
         high_watermark = self.high_watermark
         events: list[LossEvent] = []
         if cut.is_all:

@@ -174,6 +174,7 @@ class Hosted:
 
     def fail_those(self, kind: type[Waiter], error: ErrorCode, now: Instant) -> list[Effect]:
         """This leadership goes on, and other requests wait on."""
+        assert error is not ErrorCode.NONE, "what waits may be committed yet"
         effects: list[Effect] = []
         failing = [waiter for waiter in self.waiting if type(waiter) is kind]
         if failing:
@@ -185,6 +186,7 @@ class Hosted:
 
     def fail_waiting(self, error: ErrorCode, now: Instant) -> list[Effect]:
         """This leadership ended."""
+        assert error is not ErrorCode.NONE, "what waited may not be committed"
         effects: list[Effect] = []
         waiting = [*self.waiting, *self.deletions, *self.held]
         self.held.clear()

@@ -183,6 +183,7 @@ class Ledger:
         )
 
     def check(self) -> None:
+        assert self.news.keys() <= self.books.keys()
         for book in self.books.values():
             assert len(book.entries) <= LINES_MAX
             assert book.head.earlier_events >= 0

@@ -49,6 +49,7 @@ class Outbox(Generic[What]):
 
     def check(self) -> None:
         assert self.is_in_flight or not self.asked
+        assert self.pause.done or not self.is_in_flight, "nothing is asked in a pause"
 
     def back_off(self, now: Instant) -> None:
         assert not self.is_in_flight, "the pause is before the next request"

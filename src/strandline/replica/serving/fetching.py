@@ -130,6 +130,7 @@ class Fetching:
 
     def note_out_of_sync(self, hosted: Hosted, leader: Leader) -> None:
         """After any change of the ISR or of the replicas."""
+        assert hosted.role is leader, hosted.name
         for node in leader.followers:
             if node not in leader.isr.isr:
                 self.out_of_sync.setdefault(node, {})[hosted] = None
@@ -342,6 +343,15 @@ class Fetching:
             for context in self.parked_followers.get(node, ()):
                 if context.parked is not None:
                     self.answer_soon(context.parked, now)
+
+    def check(self) -> None:
+        self.sessions.check()
+        assert sum(session.parked is not None for session in self.sessions.sessions.values()) <= self.waiting
+        for node, contexts in self.parked_followers.items():
+            assert all(context.parked is not None and context.replica == node for context in contexts)
+        assert not any(hosted.gone for waiting in self.out_of_sync.values() for hosted in waiting), (
+            "it is kept for ever"
+        )
 
 
 def size_of(records: RecordsValue) -> int:

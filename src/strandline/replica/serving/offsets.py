@@ -79,6 +79,7 @@ class Deletion:
         return [Reply(self.to, DeleteRecordsResponse(topics=results))]
 
     def expire(self, now: Instant) -> list[Effect]:
+        assert self.open > 0, "it is answered with its last part"
         for _, parts in self.topics:
             for part in parts:
                 if not part.done:
@@ -214,6 +215,7 @@ class Offsets:
         if isinstance(leader, ErrorCode):
             return EpochEndOffset(partition=asked.partition, error_code=leader)
         epoch, end = leader.log.end_offset_for_epoch(LeaderEpoch(asked.leader_epoch))
+        assert end <= leader.log.log_end_offset, "a client would believe in records that nobody has"
         return EpochEndOffset(partition=asked.partition, leader_epoch=epoch, end_offset=end)
 
     # --- DeleteRecords

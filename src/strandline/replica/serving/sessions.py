@@ -114,6 +114,7 @@ class Sessions:
             assert 1 <= session.epoch <= EPOCH_MAX
             interests = set(session.interests.values())
             assert all(interest in interests for interest in session.dirty)
+            assert session.parked is None or not session.parked.done, "a fetch that was answered waits"
 
 
 def size_of(request: FetchRequest) -> int:

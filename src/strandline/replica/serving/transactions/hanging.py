@@ -48,7 +48,7 @@ class Suspect:
         self.producer_id = producer_id
         self.first_offset = first_offset
         self.unknown = 0  # how often nobody knew the producer
-        self.end = -1  # the producer's last offset when brokers were asked
+        self.end: int | None = None  # the producer's last offset when brokers were asked; None: they were not
 
     @property
     def is_open(self) -> bool:
@@ -102,6 +102,7 @@ class Hanging:
         return [self.ask(node, request, 2) for node, one in sorted(self.host.image.brokers.items()) if not one.fenced]
 
     def ask(self, node: NodeId, request: Message, version: int) -> Effect:
+        assert node != NOBODY
         self.count += 1
         self.asked[self.count] = None
         return ToBroker(node, "transactions", request, version, TIMEOUT_MS, HangingAsked(self.count))
@@ -124,6 +125,7 @@ class Hanging:
 
     def describe(self, now: Instant) -> list[Effect]:
         """All brokers have said which ids they coordinate: those are asked for."""
+        assert not self.asked and not self.is_refused
         by_node: dict[NodeId, list[str]] = {}
         for one in self.suspects:
             for name in self.names.get(one.producer_id, ()):
@@ -137,8 +139,11 @@ class Hanging:
     # --- what it comes to
 
     def conclude(self, now: Instant) -> list[Effect]:
+        assert not self.asked and not self.is_refused, "each broker has answered"
         effects: list[Effect] = []
         for one in self.suspects:
+            if one.end is None:
+                continue  # it came while others were asked about
             names = self.names.get(one.producer_id, {})
             one.unknown = 0 if names else one.unknown + 1
             is_lost = one.unknown >= UNKNOWN_MIN if not names else all(self.is_denied(one, name) for name in names)
@@ -153,6 +158,7 @@ class Hanging:
         return not suspect.is_in(row)
 
     def abort(self, suspect: Suspect, now: Instant) -> list[Effect]:
+        assert suspect.is_open and not self.asked
         producer = suspect.leader.log.producers.known[suspect.producer_id]
         name = suspect.hosted.name
         asked = WritableTxnMarker(

@@ -50,6 +50,7 @@ class Writing:
         return [] if self.open else [self.reply()]
 
     def reply(self) -> Effect:
+        assert self.open == 0, "a partition has not answered"
         rows = []
         for number, marker in enumerate(self.request.markers):
             topics = tuple(
@@ -135,6 +136,7 @@ class Markers:
             return self.ended(hosted.name, asked.producer_id, marker.commits, now) + told(error)
 
         waiter = InternalAppend(self.host, done, appended.base_offset, appended.last_offset + 1)
+        assert waiter.required > leader.high_watermark, "nothing was committed yet"
         hosted.wait(waiter)
         self.host.timers.push(now + TIMEOUT_MS, waiter)
         self.fetching.appended(hosted, leader, appended.size_bytes, effects, now)

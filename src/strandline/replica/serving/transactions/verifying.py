@@ -209,6 +209,7 @@ class Verifying:
             grouped.setdefault((question.transactional_id, *who), []).append(question.hosted.name)
         self.count += 1
         asked_now = [question for question in questions if question not in self.idle]
+        assert asked_now, "the first one is always asked"
         self.under_way[node] = self.count, asked_now, now + GIVEN_UP_MS
         self.late.set(now + GIVEN_UP_MS)
         transactions = tuple(
@@ -234,6 +235,7 @@ class Verifying:
         errors = errors_in(event.message) if isinstance(event, Answered) else {}
         effects: list[Effect] = []
         for question in questions:
+            assert question not in self.idle, "it was asked"
             if question.done:
                 continue  # the leadership has ended
             error = errors.get((question.transactional_id, question.hosted.name), ErrorCode.NETWORK_EXCEPTION)
@@ -277,6 +279,14 @@ class Verifying:
         assert self.waiting == sum(len(question.then) for question in known)
         asked = [question for _, questions, _ in self.under_way.values() for question in questions if not question.done]
         assert known == {*asked, *self.idle}
+        assert len(asked) + len(self.idle) == len(known), "a question is asked once at a time"
+        assert self.waiting <= WAITING_MAX
+        assert all(question in question.hosted.held for question in known), "it is answered if the leadership ends"
+        assert not self.idle or self.under_way or not self.wake.done, "somebody is asked again"
+        assert not self.under_way or not self.late.done, "an answer that does not come is given up"
+        for (hosted, producer_id), epochs in self.questions.items():
+            assert epochs, hosted.name
+            assert all(question.producer == (producer_id, epoch) for epoch, question in epochs.items())
 
 
 def errors_in(response: AddPartitionsToTxnResponse) -> dict[tuple[str, TopicPartition], ErrorCode]:
