@@ -34,6 +34,7 @@ class Pattern:
         self.program: list[Instruction] = []
         Parser(text).whole()(self.program)
         emit(self.program, "match")
+        assert all(max(one, other) < len(self.program) for _, _, one, other in self.program), "a way leads somewhere"
         self.steps = 0
         self.first = self.closure([0], is_first=True)
         self.moves: dict[tuple[frozenset[int], str], frozenset[int]] = {}
@@ -109,6 +110,7 @@ class Parser:
         return character
 
     def takes(self, wanted: str) -> bool:
+        assert wanted, "nothing is always there: who repeats this would not end"
         found = self.text.startswith(wanted, self.at)
         self.at += len(wanted) if found else 0
         return found
@@ -117,6 +119,7 @@ class Parser:
         emitted = self.alternatives()
         if self.next():
             raise Invalid(f"nothing was opened before {self.at}")
+        assert self.at == len(self.text) and self.depth == 0
         return emitted
 
     def alternatives(self) -> Emit:
@@ -157,6 +160,7 @@ class Parser:
         if self.next() in ("*", "+", "?"):
             raise Invalid("a repetition is repeated")
         least, most = counts
+        assert least >= 0 and (most is None or most >= least)
 
         def emit_repeated(program: list[Instruction]) -> None:
             size = len(program)
@@ -275,4 +279,5 @@ def anchor(kind: str) -> Emit:
 
 
 def between(begin: str, end: str) -> Test:
+    assert begin <= end, "no character would match"
     return lambda c: begin <= c <= end

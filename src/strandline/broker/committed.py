@@ -84,6 +84,7 @@ class Committed:
         return effects
 
     def is_snapshot_due(self, now: Instant) -> bool:
+        assert (self.new_since is not None) == (self.bytes_since_snapshot > 0), "what no snapshot has is as old as that"
         if self.bytes_since_snapshot >= self.snapshot_bytes:
             return True
         is_old = self.new_since is not None and now - self.new_since >= self.snapshot_ms

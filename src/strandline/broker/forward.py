@@ -94,3 +94,8 @@ class Forwarding:
                 effects.append(self.ask(number, now))
         assert self.again.keys() <= self.out.keys()
         return effects
+
+    def check(self) -> None:
+        assert self.again.keys() <= self.out.keys(), "what is answered is not asked again"
+        assert len(self.out) <= WAITING_MAX
+        assert max(self.out, default=0) <= self.count

@@ -323,6 +323,7 @@ class Lifecycle:
     def check(self) -> None:
         assert self.in_flight in (0, self.sent), "at most the last request is out"
         assert self.offline or self.report_until == NEVER, "there is nothing to report"
+        assert self.epoch in (-1, self.last_epoch), "it speaks as its latest registration"
         assert set(self.offline).issuperset(self.asked_offline)
 
 

@@ -160,6 +160,14 @@ class Node:
         assert self.committed.end <= self.quorum.high_watermark
         assert self.controller is None or not self.controller.is_active or self.quorum.is_leader
         assert not self.written, "what was written is carried out"
+        self.forwarding.check()
+        assert max(self.own_requests, default=0) <= self.own_count
+        if self.controller is not None and self.controller.is_active:
+            assert self.controller.epoch == self.quorum.leader_epoch, "it writes for this leadership"
+        if self.broker is not None and not self.halted:
+            assert self.early is None or not self.broker.lifecycle.is_unfenced, "clients are let in"
+            assert not self.broker.directories.news, "a directory that failed is passed on in the same step"
+            assert not self.broker.replicas.host.withdrawals.news, "and so is what was lost"
 
     # --- what handlers ask
 
@@ -379,6 +387,7 @@ class Node:
         return self.received(Received(to, Caller("strandline", "127.0.0.1", listener), effect.message), now)
 
     def own_request_answered(self, reply: Reply, now: Instant) -> list[Effect]:
+        assert reply.message is not None, "this node asks for nothing that has no answer"
         return self.answered(Answered(self.own_requests.pop(reply.to.sequence), reply.message), now)
 
     # --- MetadataWriter, for the controller

@@ -171,6 +171,7 @@ def offset_rows(
 def described(
     group_id: str, group: Group | None, error: ErrorCode, version: int, with_operations: bool
 ) -> DescribedGroup:
+    assert error is ErrorCode.NONE or group is None, "a group that is known here is described"
     operations = ON_GROUP if with_operations else UNKNOWN_OPERATIONS
     if error is not ErrorCode.NONE or group is None:
         missing = error is ErrorCode.NONE and version >= MISSING_GROUP_IS_AN_ERROR

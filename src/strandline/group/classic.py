@@ -74,6 +74,7 @@ class Group:
             self.members[member.member_id] = member
             if member.instance_id is not None:
                 self.static[member.instance_id] = member.member_id
+        assert len(self.members) == len(members), "each has an id of its own"
         known = leader in self.members  # another writer's record may name a leader that is gone
         self.leader = leader if known else next(iter(self.members), None)
         self.state, self.since = State.STABLE if self.members else State.EMPTY, since
@@ -186,6 +187,7 @@ class Group:
         elif self.first_join_ends != NEVER:
             self.phase_ends = min(Instant(now + self.config.initial_rebalance_delay_ms), self.first_join_ends)
         self.enter(State.PREPARING_REBALANCE, now)
+        assert self.phase_ends != NEVER, "members that do not come would be waited for without end"
         return effects + self.end_join_if_complete(now)
 
     def end_join_if_complete(self, now: Instant) -> list[Effect]:
@@ -301,6 +303,7 @@ class Group:
         return effects + self.prepare_rebalance(now)
 
     def sync_answer(self, member: Member) -> SyncGroupResponse:
+        assert self.state is State.STABLE and self.members.get(member.member_id) is member
         return SyncGroupResponse(
             error_code=ErrorCode.NONE,
             protocol_type=self.protocol_type,
@@ -332,10 +335,12 @@ class Group:
             )
 
     def release_join(self, member: Member, error: ErrorCode) -> list[Effect]:
+        assert error is not ErrorCode.NONE, "who joined gets another answer"
         to, member.joining = member.joining, None
         return [] if to is None else [Reply(to, JoinGroupResponse(error_code=error, member_id=member.member_id))]
 
     def release_sync(self, member: Member, error: ErrorCode) -> list[Effect]:
+        assert error is not ErrorCode.NONE, "who is assigned something gets another answer"
         to, member.syncing = member.syncing, None
         return [] if to is None else [Reply(to, SyncGroupResponse(error_code=error))]
 
@@ -392,10 +397,17 @@ class Group:
 
     def check(self) -> None:
         assert self.leader is None or self.leader in self.members
+        assert self.leader is not None or not self.members, "somebody computes the assignment"
         assert all(member_id in self.members for member_id in self.static.values())
         assert not self.pending.keys() & self.members.keys()
         assert self.state is not State.EMPTY or not self.members
         assert self.state is not State.STABLE or self.members
-        for member in self.members.values():
+        is_formed = self.state in (State.COMPLETING_REBALANCE, State.STABLE)
+        assert not is_formed or (self.generation > 0 and self.protocol is not None)
+        is_waiting = self.state in (State.PREPARING_REBALANCE, State.COMPLETING_REBALANCE)
+        assert is_waiting == (self.phase_ends != NEVER), "each phase of a rebalance ends"
+        for member_id, member in self.members.items():
+            assert member.member_id == member_id
+            assert member.instance_id is None or self.static.get(member.instance_id) == member_id
             assert member.syncing is None or self.state is State.COMPLETING_REBALANCE
             assert member.joining is None or self.state is State.PREPARING_REBALANCE

@@ -64,7 +64,11 @@ class Pending:
         return key in self.holders or self.under_way[key] > 0
 
     def keys_of(self, group_id: str) -> list[Key]:
-        return [key for key in self.holders if key[0] == group_id] if group_id in self.groups else []
+        if group_id not in self.groups:
+            return []
+        keys = [key for key in self.holders if key[0] == group_id]
+        assert len(keys) == self.groups[group_id]
+        return keys
 
     def check(self) -> None:
         assert all(self.by_producer.values()), "a producer without offsets is forgotten"

@@ -45,6 +45,8 @@ class Retention:
         self, shard: Shard, group_id: str, offsets: Iterable[tuple[str, int]], *, with_group: bool
     ) -> Records:
         """The group itself is gone from memory at once, so that whoever joins now founds a new one."""
+        is_used = with_group and group_id in shard.groups and bool(shard.groups[group_id].members)
+        assert not is_used, "its members would be unknown"
         records: Records = [(OffsetCommitKey(group=group_id, topic=topic, partition=p), None) for topic, p in offsets]
         if with_group and shard.groups.pop(group_id, None) is not None:
             records.append((GroupMetadataKey(group=group_id), None))

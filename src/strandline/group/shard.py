@@ -44,6 +44,7 @@ class Shard:
         self.unreadable = 0  # records that a reader skipped
 
     def load(self, rows: Iterable[Replayed], now: Instant) -> None:
+        assert not self.groups and not self.offsets, "loaded once"
         for row in rows:
             record = row.record
             if row.marker is not None:
@@ -68,6 +69,7 @@ class Shard:
         producer_id: int = NO_PRODUCER_ID,
     ) -> None:
         """Replay one record. `producer_id`: in whose transaction it is."""
+        assert record_offset >= 0, "it is replayed when it is written"
         is_alone = producer_id == NO_PRODUCER_ID
         match key, value:
             case OffsetCommitKey(), OffsetCommitValue():

@@ -6,7 +6,7 @@ from strandline.base.ids import OFFSETS_TOPIC, LeaderEpoch
 from strandline.base.time import Instant
 from strandline.coordination.internal_log import Done, InternalLog
 from strandline.coordination.shards import Shards
-from strandline.group.classic import Group, GroupConfig
+from strandline.group.classic import Group, GroupConfig, State
 from strandline.group.offsets import batch_of
 from strandline.group.shard import Shard
 from strandline.wire.messages.groups.group_records import GroupKey, GroupValue
@@ -41,6 +41,7 @@ class GroupShards(Shards[Shard]):
         done: Done,
     ) -> list[Effect]:
         assert records, "a batch has records"
+        assert self.loaded.get(shard.partition) is shard, "another broker coordinates these groups"
         return self.log.append_internal(OFFSETS_TOPIC, shard.partition, batch_of(records, now), now, done)
 
     def all_groups(self) -> list[tuple[Shard, Group]]:
@@ -50,5 +51,9 @@ class GroupShards(Shards[Shard]):
         super().check()
         for shard in self.loaded.values():
             shard.pending.check()
+            assert all(count > 0 for count in shard.committing.values())
+            assert all(shard.offsets.values()), "a group without offsets is forgotten"
+            assert all(group.group_id == group_id for group_id, group in shard.groups.items())
         for _, group in self.all_groups():
+            assert group.state is not State.DEAD, "it is coordinated here"
             group.check()

@@ -60,6 +60,7 @@ class Transactional:
         accepted = acceptable(request, known, self.config.offset_metadata_max_bytes, now)
         if not accepted:
             return answer(ErrorCode.NONE)
+        assert request.transactional_id and request.producer_id >= 0, "refused before"
         keys = [(request.group_id, topic, index) for topic, index, _ in accepted]
         pending = shard.pending
         pending.under_way.update(keys)
@@ -67,6 +68,7 @@ class Transactional:
         def done(error: ErrorCode, base_offset: int, now: Instant) -> list[Effect]:
             del now
             assert all(pending.under_way[key] > 0 for key in keys), "it was under way"
+            assert error is not ErrorCode.NONE or base_offset >= 0, "what is committed is in the log"
             pending.under_way -= Counter(keys)
             if base_offset >= 0:  # also if it is not committed yet: a marker that is committed later has it committed
                 for at, (key, (_, _, committed)) in enumerate(zip(keys, accepted, strict=True)):

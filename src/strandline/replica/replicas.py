@@ -378,6 +378,7 @@ class Replicas:
         self.storage.flushing.check()
         self.scrubber.repairs.check()
         self.fetchers.check()
+        self.futures.check()
         for hosted in host.partitions.all():
             if (role := hosted.role) is None:
                 continue

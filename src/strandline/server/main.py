@@ -172,6 +172,7 @@ class Lives:
     async def wait_for_room(self, pause_s: float) -> bool:
         """False: somebody ends the process instead."""
         assert pause_s > 0
+        assert self.driver is None, "the node that had no room is closed"
         roots = sorted({*self.config.log_dirs, self.config.metadata_log_dir})
         node = self.config.node_id
         why = why_no_room(roots) or f"in {pause_s:.0f} s, since there is space now"

@@ -100,6 +100,7 @@ class Pump:
 
     def start(self) -> None:
         assert self.timer is None, "started once"
+        assert Reply in self.perform, "connected before: effects follow at once"
         self.run(lambda _, now: self.node.start(now), "start")
 
     def shutdown(self) -> None:

@@ -168,6 +168,7 @@ def test_a_broker_that_leads_again_loads_the_groups_from_the_log() -> None:
 def test_before_the_topic_exists_there_is_no_coordinator() -> None:
     c = Coordination()
     c.groups.shards.partitions = 0
+    c.groups.shards.loaded.clear()
     assert c.answers[c.send(join_request())].error_code == E.COORDINATOR_NOT_AVAILABLE
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 
 from strandline.base.effects import Effect
-from strandline.base.ids import TRANSACTION_TOPIC, LeaderEpoch
+from strandline.base.ids import INTERNAL_TOPICS, OFFSETS_TOPIC, TRANSACTION_TOPIC, LeaderEpoch
 from strandline.base.ports import Buffer
 from strandline.base.time import Instant
 from strandline.coordination.internal_log import Done, Replayed
@@ -36,6 +36,8 @@ class InternalTopics:
         transaction: str = "",
         adds: bool = False,
     ) -> list[Effect]:
+        assert topic in INTERNAL_TOPICS, "clients write the others"
+        assert not transaction or topic == OFFSETS_TOPIC, "a transaction has offsets, and no other record of ours"
         # What becomes of a transaction's record must be known: its coordinator waits for it, however long that takes.
         timeout_ms = NO_TIMEOUT_MS if topic == TRANSACTION_TOPIC else None
         return self.replicas.append_internal(

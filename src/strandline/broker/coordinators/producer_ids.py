@@ -107,6 +107,7 @@ class ProducerIds:
         assert not self.block or not self.waiting, "who waits has what there is"
         assert 0 <= self.block.start <= self.block.stop <= ID_END
         assert len(self.waiting) <= WAITING_MAX
+        assert not self.waiting or self.asking or self.next_try != NEVER, "more is asked for"
 
 
 def is_block(answer: AllocateProducerIdsResponse) -> bool:

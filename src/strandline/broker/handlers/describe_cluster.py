@@ -57,6 +57,7 @@ def brokers(node: NodePort, received: Received, request: DescribeClusterRequest)
 
 
 def controllers(node: NodePort) -> tuple[DescribeClusterBroker, ...]:
+    assert node.voters, "a quorum has voters"
     return tuple(
         DescribeClusterBroker(broker_id=voter, host=at.host, port=at.port, rack=None)
         for voter, at in node.voters.items()

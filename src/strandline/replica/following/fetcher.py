@@ -361,4 +361,5 @@ class Fetcher:
         assert not self.cutting
         assert not self.moved, "they are taken with each answer"
         assert self.pause is None or not self.pause.done
-        assert self.session_epoch >= 0
+        assert self.session_epoch > 0 or self.session_id == NO_SESSION
+        assert all(at in self.partitions or at in self.forgotten for at in self.asked), "the session forgets it"

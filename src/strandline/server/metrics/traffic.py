@@ -192,6 +192,7 @@ def paths_of(kind: type[Message] | type[Group]) -> Paths:
         element = element_of(hint)
         if element is not None:
             found += [(name, *rest) for rest in paths_of(element)]
+    assert len(set(found)) == len(found), "a code would count twice"
     return found
 
 

@@ -181,6 +181,7 @@ class Connection(Framed):
             self.transport.pause_reading()
 
     def resume(self) -> None:
+        assert self.stopped or not self.closed, "nothing more is read"
         if self.stopped and self.writable and not self.closed and len(self.slots) < UNANSWERED_MAX:
             self.stopped = False
             self.parse_rest()

@@ -141,6 +141,7 @@ class Link(Framed):
         self.peers.on_event(Answered(effect.token, message))
 
     def size_refused(self, size: int) -> None:
+        assert not 0 <= size <= self.frame_bytes_max
         log.warning("%s announced an answer of %d bytes", self.name(), size)
         self.fail(Failure.MALFORMED, Failure.CLOSED)
 
@@ -159,6 +160,7 @@ class Link(Framed):
         if self.closed:
             return
         self.closed = self.stopped = True
+        assert self.transport is None or not self.unsent, "it was sent when the connection stood"
         self.peers.forget(self)
         if self.transport is not None:
             self.transport.abort()

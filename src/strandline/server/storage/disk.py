@@ -161,6 +161,7 @@ class RealDisk:
             os.makedirs(path, exist_ok=True)
 
     def rename(self, old: str, new: str) -> None:
+        assert old != new
         with naming(f"{old} -> {new}"):
             os.replace(old, new)
 

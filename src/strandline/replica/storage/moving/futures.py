@@ -342,6 +342,10 @@ class Futures:
         log.unsynced_others.add(path, *(f"{path}/{entry}" for entry in disk.list(path)))
         return log
 
+    def check(self) -> None:
+        assert all(future.at == at for at, future in self.moving.items())
+        assert not self.moving or not self.wake.done, "a move goes on"
+
     # --- the end of the process
 
     def close(self) -> None:
