@@ -7,7 +7,7 @@ with the log's start, and with its end, alone.
 
 from tests.kip.scenes import World, epochs, epochs_on_disk, log_of, lose_power
 from tests.kip.test_kip_101 import A, B, elect, end_of_epoch, three_epochs, two_brokers
-from tests.unit.log.compacting import begin, compacted, keyed
+from tests.unit.log.compaction.compacting import begin, compacted, keyed
 
 from strandline.base.ids import NodeId
 from strandline.base.time import Instant

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from tests.kip.traps.test_eligible import MIN_ISR, with_elr
 from tests.unit.broker.test_handlers import A, B, FakeNode, ask, pages
 from tests.unit.controller.cluster import Cluster
-from tests.unit.controller.test_features import SAFE_DOWNGRADE, update
+from tests.unit.controller.configs.test_features import SAFE_DOWNGRADE, update
 
 from strandline.base.errors import RETRIABLE, ErrorCode
 from strandline.base.ids import NOBODY, NodeId

@@ -1,13 +1,14 @@
 """KIP-966, section "Unclean recovery": from its beginning to its end, and what happens when somebody fails meanwhile.
 
-When it begins is in `test_kip_966_election.py`; its machine has tests of its own, `unit/controller/test_recovery.py`.
+When it begins is in `test_kip_966_election.py`; its machine has tests of its own,
+`unit/controller/elections/test_recovery.py`.
 """
 
 from random import Random
 
 import pytest
 from tests.sim.play import Play
-from tests.unit.controller.recovered import TIMEOUT, Recovered
+from tests.unit.controller.elections.recovered import TIMEOUT, Recovered
 
 from strandline.base.ids import NOBODY, NodeId
 from strandline.metadata.features import ELR_FEATURE

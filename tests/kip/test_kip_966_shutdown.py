@@ -7,7 +7,7 @@ import json
 
 from tests.sim.play import SETTINGS, Play
 from tests.unit.controller.cluster import CLUSTER_ID, incarnation
-from tests.unit.controller.recovered import Recovered
+from tests.unit.controller.elections.recovered import Recovered
 
 from strandline.base.ids import NodeId
 from strandline.log.evidence.clean_shutdown import FILE

@@ -5,7 +5,7 @@ from random import Random
 
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from tests.unit.log.compacting import begin, compacted, finish, keyed, reopen, roll
+from tests.unit.log.compaction.compacting import begin, compacted, finish, keyed, reopen, roll
 from tests.unit.log.logs import NOW, append, content, open_log
 
 from strandline.base.time import Instant

@@ -8,7 +8,7 @@ from random import Random
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.unit.log.compacting import (
+from tests.unit.log.compaction.compacting import (
     all_of,
     begin,
     compact,

@@ -2,29 +2,29 @@
 
 from tests.mutants.mutant import Mutant, table
 from tests.mutants.tables.broker import BROKER
-from tests.mutants.tables.controller import CONTROLLER
-from tests.mutants.tables.copying import COPYING
-from tests.mutants.tables.directories import DIRECTORIES
+from tests.mutants.tables.controller.controller import CONTROLLER
+from tests.mutants.tables.controller.directories import DIRECTORIES
+from tests.mutants.tables.controller.moves import MOVES
+from tests.mutants.tables.controller.partitions import PARTITIONS
 from tests.mutants.tables.faces import FACES
 from tests.mutants.tables.group import GROUP
-from tests.mutants.tables.leaders import LEADERS
-from tests.mutants.tables.log import LOG
-from tests.mutants.tables.log_parts import LOG_PARTS
+from tests.mutants.tables.log.log import LOG
+from tests.mutants.tables.log.log_parts import LOG_PARTS
+from tests.mutants.tables.log.producers import PRODUCERS
+from tests.mutants.tables.log.transactions import TRANSACTIONS
 from tests.mutants.tables.metadata import METADATA
-from tests.mutants.tables.moves import MOVES
-from tests.mutants.tables.partitions import PARTITIONS
 from tests.mutants.tables.planted import PLANTED
-from tests.mutants.tables.producers import PRODUCERS
 from tests.mutants.tables.quorum import QUORUM
-from tests.mutants.tables.replica import REPLICA
-from tests.mutants.tables.returned import RETURNED
-from tests.mutants.tables.stops import STOPS
-from tests.mutants.tables.transaction_commands import TRANSACTION_COMMANDS
-from tests.mutants.tables.transactions import TRANSACTIONS
-from tests.mutants.tables.transactions_served import TRANSACTIONS_SERVED
-from tests.mutants.tables.txn_decisions import DECISIONS
-from tests.mutants.tables.txn_requests import REQUESTS
-from tests.mutants.tables.wholeness import WHOLENESS
+from tests.mutants.tables.replica.copying import COPYING
+from tests.mutants.tables.replica.leaders import LEADERS
+from tests.mutants.tables.replica.replica import REPLICA
+from tests.mutants.tables.replica.returned import RETURNED
+from tests.mutants.tables.replica.stops import STOPS
+from tests.mutants.tables.replica.wholeness import WHOLENESS
+from tests.mutants.tables.txn.transaction_commands import TRANSACTION_COMMANDS
+from tests.mutants.tables.txn.transactions_served import TRANSACTIONS_SERVED
+from tests.mutants.tables.txn.txn_decisions import DECISIONS
+from tests.mutants.tables.txn.txn_requests import REQUESTS
 from tests.mutants.tables.wire import WIRE
 
 MUTANTS: dict[str, Mutant] = table(

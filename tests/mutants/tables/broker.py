@@ -100,7 +100,7 @@ BROKER = table(
         "TXN_FEATURE: (0, 24)",
         Breaks.ANSWERS,
         (
-            "unit/controller/test_features.py::test_a_new_cluster_has_the_newest_transactions_and_may_go_back_to_any_older_ones",
+            "unit/controller/configs/test_features.py::test_a_new_cluster_has_the_newest_transactions_and_may_go_back_to_any_older_ones",
         ),
     ),
     Mutant(

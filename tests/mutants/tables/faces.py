@@ -38,7 +38,7 @@ FACES = table(
         "            return standing if any(map(is_registered, nodes)) else Standing.OPERATOR\n",
         "            return standing\n",
         Breaks.ANSWERS,
-        ("unit/controller/test_standing.py::test_brokers_that_are_no_longer_registered_are_not_waited_for",),
+        ("unit/controller/elections/test_standing.py::test_brokers_that_are_no_longer_registered_are_not_waited_for",),
         ("manual_leader_election_required_partition_count",),
     ),
     Mutant(
@@ -151,7 +151,7 @@ FACES = table(
         'DESIGNATED = ("designatedLeader",)',
         Breaks.ANSWERS,
         (
-            "unit/cli/test_leader_election.py::test_a_designation_names_a_leader_for_each_partition_by_either_of_the_kips_names",
+            "unit/cli/recovery/test_leader_election.py::test_a_designation_names_a_leader_for_each_partition_by_either_of_the_kips_names",
         ),
         ("The tool has the KIP's types",),
     ),
@@ -161,7 +161,9 @@ FACES = table(
         '    lines += [f"  lost: {text}" for text in losses_of(plan)]\n',
         "",
         Breaks.ANSWERS,
-        ("unit/cli/test_election_plan.py::test_a_plan_names_the_candidate_who_answered_who_did_not_and_what_is_lost",),
+        (
+            "unit/cli/recovery/test_election_plan.py::test_a_plan_names_the_candidate_who_answered_who_did_not_and_what_is_lost",
+        ),
         ("The command shows before the election which replica would lead and what",),
     ),
     Mutant(
@@ -171,7 +173,7 @@ FACES = table(
         "    if False:\n",
         Breaks.ANSWERS,
         (
-            "unit/cli/test_election_plan.py::test_what_others_have_beyond_the_candidate_is_reported_and_what_of_it_was_certainly_committed",
+            "unit/cli/recovery/test_election_plan.py::test_what_others_have_beyond_the_candidate_is_reported_and_what_of_it_was_certainly_committed",
         ),
         ("The command shows before the election which replica would lead and what",),
     ),
@@ -214,7 +216,9 @@ FACES = table(
         "        for name, source in ((broker, FROM_BROKER), (CLUSTER_DEFAULT, FROM_CLUSTER_DEFAULT)):\n",
         "        for name, source in ((CLUSTER_DEFAULT, FROM_CLUSTER_DEFAULT), (broker, FROM_BROKER)):\n",
         Breaks.ANSWERS,
-        ("unit/controller/test_config_levels.py::test_a_topics_key_has_the_value_of_the_first_level_that_has_one",),
+        (
+            "unit/controller/configs/test_config_levels.py::test_a_topics_key_has_the_value_of_the_first_level_that_has_one",
+        ),
         ("A dynamic key has the value of the topic, of the broker, of all brokers",),
     ),
     Mutant(
@@ -225,7 +229,7 @@ FACES = table(
         Breaks.DURABILITY,
         (
             "unit/metadata/test_image.py::test_a_value_comes_from_the_topic_the_cluster_the_node_or_the_table",
-            "unit/controller/test_config_levels.py::test_a_topics_key_has_the_value_of_the_first_level_that_has_one",
+            "unit/controller/configs/test_config_levels.py::test_a_topics_key_has_the_value_of_the_first_level_that_has_one",
         ),
         (
             "min.insync.replicas and unclean.leader.election.enable can be set per topic",

@@ -237,7 +237,7 @@ PLANTED = table(
                 "kip/traps/test_latent.py::"
                 "test_l7_a_leader_that_counts_by_an_older_min_isr_shrinks_no_isr_and_commits_nothing_alone"
             ),
-            "unit/controller/test_configs.py::test_a_leader_that_has_not_heard_of_a_new_min_isr_is_refused",
+            "unit/controller/configs/test_configs.py::test_a_leader_that_has_not_heard_of_a_new_min_isr_is_refused",
         ),
         ("L7",),
     ),
@@ -376,7 +376,7 @@ PLANTED = table(
         "recovery-without-all-who-were-eligible",
         Breaks.DURABILITY,
         (
-            "unit/controller/test_recovery.py::test_balanced_waits_until_all_replicas_that_were_eligible_last_are_there",
+            "unit/controller/elections/test_recovery.py::test_balanced_waits_until_all_replicas_that_were_eligible_last_are_there",
             (
                 "kip/test_kip_966_recovery.py::"
                 "test_a_recovery_is_not_begun_before_all_replicas_that_were_eligible_last_are_unfenced"

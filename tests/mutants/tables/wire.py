@@ -30,7 +30,7 @@ WIRE = table(
         Breaks.AGREEMENT,
         (
             "unit/wire/test_batch.py::test_attributes_say_what_was_asked_for",
-            "unit/log/test_producers.py::test_a_batch_that_wraps_is_continued_where_it_ended",
+            "unit/log/producers/test_producers.py::test_a_batch_that_wraps_is_continued_where_it_ended",
         ),
     ),
     Mutant(

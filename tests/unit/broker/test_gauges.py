@@ -6,7 +6,7 @@ import pytest
 from tests.sim.play import Play
 from tests.unit.broker.test_lifecycle import IDENTITY
 from tests.unit.controller.cluster import Cluster
-from tests.unit.controller.recovered import Recovered, elect
+from tests.unit.controller.elections.recovered import Recovered, elect
 from tests.unit.controller.test_brokers import with_elr
 from tests.unit.replica.conftest import AT, CALLER, START, World, a_batch
 from tests.unit.replica.serving.test_throttle import a_world, fall_behind

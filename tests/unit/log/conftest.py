@@ -1,7 +1,7 @@
 """What the tests of compaction begin with."""
 
 import pytest
-from tests.unit.log.compacting import compacted
+from tests.unit.log.compaction.compacting import compacted
 from tests.unit.log.logs import open_log
 
 from strandline.log.log import Log

@@ -2,7 +2,7 @@
 
 import pytest
 from tests.rows import each
-from tests.unit.log.compacting import compacted
+from tests.unit.log.compaction.compacting import compacted
 from tests.unit.log.logs import NOW, ROOT, append, content, open_log, produced, small
 
 from strandline.log.checkpoints import format_epochs

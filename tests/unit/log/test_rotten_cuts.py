@@ -3,7 +3,7 @@
 from struct import pack_into
 
 import pytest
-from tests.unit.log.compacting import compacted
+from tests.unit.log.compaction.compacting import compacted
 from tests.unit.log.logs import ROOT, append, open_log, produced
 
 from strandline.base.ids import OFFSET_MAX

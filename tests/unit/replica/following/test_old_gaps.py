@@ -1,7 +1,7 @@
 """A topic is compacted no more, and its logs keep their old gaps: new replicas copy them, and no other gaps."""
 
 import pytest
-from tests.unit.log.compacting import keyed
+from tests.unit.log.compaction.compacting import keyed
 from tests.unit.replica.conftest import AT
 from tests.unit.replica.storage.test_cleaning import (
     AT_NAME,

@@ -1,7 +1,7 @@
 """Which bytes of another replica may take the place of damaged ones: a row for each thing that must fit."""
 
 import pytest
-from tests.unit.log.compacting import compacted, keyed
+from tests.unit.log.compaction.compacting import compacted, keyed
 from tests.unit.log.logs import ROOT, append, open_log, produced
 
 from strandline.log.evidence.soundness import Damage, check

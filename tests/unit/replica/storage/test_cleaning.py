@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 from msgspec.structs import replace
-from tests.unit.log.compacting import keyed, pairs
+from tests.unit.log.compaction.compacting import keyed, pairs
 from tests.unit.replica.conftest import AT
 from tests.unit.replica.storage.test_directories import HOME, Jbod, directory
 

@@ -1,0 +1,178 @@
+"""Mutants of what is known of idempotent producers, and of what they are told."""
+
+from tests.mutants.mutant import Breaks, Mutant, table
+
+ANSWERED = "unit/replica/serving/test_duplicates.py::"
+LOGGED = "unit/log/producers/test_duplicates.py::"
+KNOWN = "unit/log/producers/test_producers.py::"
+
+PRODUCERS = table(
+    Mutant(
+        "a duplicate is answered before it is committed",
+        "replica/serving/producing.py",
+        "if acks == ACKS_ALL and leader.high_watermark <= appended.last_offset:",
+        "if acks == ACKS_ALL and not appended.duplicate and leader.high_watermark <= appended.last_offset:",
+        Breaks.DURABILITY,
+        (
+            ANSWERED + "test_a_duplicate_is_answered_when_the_batch_is_committed_and_no_sooner",
+            ANSWERED + "test_a_duplicate_of_what_timed_out_waits_again",
+            ANSWERED + "test_a_new_leader_that_has_it_answers_when_its_own_high_watermark_has_passed_it",
+        ),
+        ("With acks=all it is answered only when the batch is committed",),
+    ),
+    Mutant(
+        "a duplicate is answered under min ISR",
+        "replica/serving/producing.py",
+        "if acks == ACKS_ALL and len(leader.isr.isr) < leader.min_isr:",
+        "if acks == ACKS_ALL and not leader.log.producers.known and len(leader.isr.isr) < leader.min_isr:",
+        Breaks.ANSWERS,
+        (
+            ANSWERED
+            + "test_a_duplicate_after_too_few_replicas_after_append_is_refused_then_waits_then_has_the_first_offset",
+        ),
+        ("After NOT_ENOUGH_REPLICAS_AFTER_APPEND it is rejected while the ISR is too",),
+    ),
+    Mutant(
+        "six batches are remembered",
+        "log/producers/producers.py",
+        "BATCHES_MAX = 5",
+        "BATCHES_MAX = 6",
+        Breaks.ANSWERS,
+        (
+            KNOWN + "test_each_of_the_last_five_batches_is_a_duplicate_and_none_before",
+            ANSWERED + "test_a_batch_older_than_the_last_five_is_not_a_duplicate",
+        ),
+        ("A batch older than the last five is not acknowledged as a duplicate",),
+    ),
+    Mutant(
+        "four batches are remembered",
+        "log/producers/producers.py",
+        "BATCHES_MAX = 5",
+        "BATCHES_MAX = 4",
+        Breaks.ANSWERS,
+        (KNOWN + "test_each_of_the_last_five_batches_is_a_duplicate_and_none_before",),
+        ("Each of the last five batches is answered with the offset of the first time",),
+    ),
+    Mutant(
+        "a batch that begins like another one is its duplicate",
+        "log/producers/producers.py",
+        " and old.last_sequence == batch.last_sequence:",
+        ":",
+        Breaks.DURABILITY,
+        (KNOWN + "test_each_of_the_last_five_batches_is_a_duplicate_and_none_before",),
+        ("Each of the last five batches is answered with the offset of the first time",),
+    ),
+    Mutant(
+        "a truncation leaves what is known of producers",
+        "log/producers/producer_state.py",
+        "        if self.producers.end_offset > end:\n",
+        "        if False:\n",
+        Breaks.DURABILITY,
+        (LOGGED + "test_after_a_truncation_only_what_is_left_is_a_duplicate",),
+        ("After a truncation only what is left is a duplicate",),
+    ),
+    Mutant(
+        "batches that a leader sent make no producer known",
+        "log/log.py",
+        "self.producer_state.ended(self.producers.appended(header, header.base_offset, now, marker=marker))\n",
+        "pass\n",
+        Breaks.DURABILITY,
+        (
+            ANSWERED + "test_a_new_leader_that_has_it_answers_when_its_own_high_watermark_has_passed_it",
+            ANSWERED + "test_after_an_unclean_election_the_log_that_leads_decides",
+        ),
+        ("After an unclean election the log that leads decides",),
+    ),
+    Mutant(
+        "a start reads nothing behind a snapshot",
+        "log/producers/producer_state.py",
+        "        if unread < end:",
+        "        if False:",
+        Breaks.DURABILITY,
+        (
+            ANSWERED + "test_after_a_restart_a_duplicate_is_known_and_committed_before_it_is_answered",
+            KNOWN + "test_what_was_known_is_known_after_a_restart",
+        ),
+        ("After a restart it is known, from snapshots and batches",),
+    ),
+    Mutant(
+        "what a snapshot says is believed",
+        "log/producers/duplicates.py",
+        "and not is_there(log, batch, verdict)",
+        "and False",
+        Breaks.DURABILITY,
+        (
+            LOGGED + "test_a_batch_that_a_snapshot_alone_knows_is_no_duplicate",
+            LOGGED + "test_a_producer_that_a_snapshot_alone_knows_begins_anew",
+            LOGGED + "test_a_batch_of_another_producer_or_epoch_is_not_the_one",
+        ),
+        ("The batch that the answer names is there: a producer snapshot that",),
+    ),
+    Mutant(
+        "a snapshot may say more than its name",
+        "log/producers/producer_state.py",
+        "                if found.end_offset > offset:",
+        "                if False:",
+        Breaks.DURABILITY,
+        (LOGGED + "test_a_snapshot_that_says_more_than_its_name_is_damaged",),
+        ("The batch that the answer names is there: a producer snapshot that",),
+    ),
+    Mutant(
+        "what was deleted is no duplicate any more",
+        "log/producers/duplicates.py",
+        "said.base_offset < log.log_start_offset or log.has_gaps",
+        "log.has_gaps",
+        Breaks.DURABILITY,
+        (LOGGED + "test_what_was_deleted_since_is_still_a_duplicate",),
+        ("A batch that was deleted or compacted since is still a duplicate",),
+    ),
+    Mutant(
+        "what was compacted is no duplicate any more",
+        "log/producers/duplicates.py",
+        "said.base_offset < log.log_start_offset or log.has_gaps",
+        "said.base_offset < log.log_start_offset",
+        Breaks.DURABILITY,
+        (LOGGED + "test_what_was_compacted_since_is_still_a_duplicate",),
+        ("A batch that was deleted or compacted since is still a duplicate",),
+    ),
+    Mutant(
+        "a batch behind one that was refused is taken",
+        "replica/serving/awaited.py",
+        "        return is_behind(header.base_sequence, sequence)\n",
+        "        return False\n",
+        Breaks.DURABILITY,
+        (
+            ANSWERED + "test_a_batch_behind_one_that_was_refused_is_refused_until_that_comes",
+            ANSWERED + "test_a_partition_that_is_not_known_yet_awaits_what_it_refused",
+            ANSWERED + "test_the_first_that_was_refused_is_awaited_and_not_the_last",
+        ),
+        ("Batches behind a rejected batch are rejected until it is sent again",),
+    ),
+    Mutant(
+        "the last batch that was refused is awaited",
+        "replica/serving/awaited.py",
+        "now <= known[1] and is_behind(header.base_sequence, known[0]):",
+        "now > known[1]:",
+        Breaks.DURABILITY,
+        (ANSWERED + "test_the_first_that_was_refused_is_awaited_and_not_the_last",),
+        ("Batches behind a rejected batch are rejected until it is sent again",),
+    ),
+    Mutant(
+        "what was refused is awaited for ever",
+        "replica/serving/awaited.py",
+        "now > until or ",
+        "",
+        Breaks.ANSWERS,
+        (ANSWERED + "test_a_refusal_is_forgotten_when_nothing_can_be_under_way_any_more",),
+        ("This does not affect other producers or epochs, nor producers that the log",),
+    ),
+    Mutant(
+        "a producer that the log knows is held up, too",
+        "replica/serving/awaited.py",
+        " or header.producer_id in log.producers.known",
+        "",
+        Breaks.ANSWERS,
+        (ANSWERED + "test_a_producer_that_the_log_knows_is_judged_by_the_log",),
+        ("This does not affect other producers or epochs, nor producers that the log",),
+    ),
+)
