@@ -131,7 +131,7 @@ def main() -> int:
     parser.add_argument("--seeds", type=int, default=60, help="for each mutant at most")
     parser.add_argument("--first", type=int, default=FIRST_SEED, help="the first seed")
     options = parser.parse_args()
-    named = [mutant for mutant in MUTANTS.values() if options.only in mutant.name or options.only in mutant.file]
+    named = [mutant for mutant in MUTANTS.values() if mutant.is_about(options.only)]
     mutants = named[:: max(1, options.every)]
     if not mutants:
         print(f"no mutant has {options.only!r} in its name", file=sys.stderr)

@@ -7,6 +7,8 @@ and not the simulator alone. A planted bug may be a mutant too: `planted` takes 
 from enum import Enum
 from pathlib import Path
 
+from tests.planted.guards import NotPlanted, without_marks
+from tests.planted.hook import replacements
 from tests.planted.tables import PLANTED
 
 from strandline.base.value import Value
@@ -25,7 +27,7 @@ class Breaks(Enum):
 
 
 class Mutant(Value, frozen=True):
-    """`old` occurs exactly once in the file, and is replaced by `new`."""
+    """`old` occurs exactly once in the file, and is replaced by `new`; or the change is a planted bug's."""
 
     name: str
     file: str  # below src/strandline
@@ -35,20 +37,26 @@ class Mutant(Value, frozen=True):
     tests: tuple[str, ...]  # below tests/, path::name; each must fail with the change, in one of its cases at least
     holds: tuple[str, ...] = ()  # parts of sentences of docs/protocol.md that the change breaks
     more: tuple[tuple[str, str, str], ...] = ()  # (file, old, new): a second guard, which must go too
+    bug: str = ""  # of `tests.planted`, in place of the texts
 
     @property
     def changes(self) -> tuple[tuple[str, str, str], ...]:
-        return ((self.file, self.old, self.new), *self.more)
+        """Raises `Stale` if the guard of a planted bug is not marked, or is something else now."""
+        if not self.bug:
+            return ((self.file, self.old, self.new), *self.more)
+        try:
+            found = replacements(PLANTED[self.bug])
+        except NotPlanted as why:
+            raise Stale(str(why)) from None
+        return tuple((module.removeprefix("strandline/"), old, new) for module, old, new in found)
+
+    def is_about(self, text: str) -> bool:
+        return text in self.name or any(text in file for file, _, _ in self.changes)
 
 
 def planted(name: str, breaks: Breaks, tests: tuple[str, ...], holds: tuple[str, ...] = ()) -> Mutant:
     """The change of a planted bug, which named tests find too."""
-    changes = [
-        (f"{change.module.removeprefix('strandline.').replace('.', '/')}.py", change.old, change.new)
-        for change in PLANTED[name].changes
-    ]
-    first = changes[0]
-    return Mutant(f"planted: {name}", *first, breaks, tests, holds, tuple(changes[1:]))
+    return Mutant(f"planted: {name}", "", "", "", breaks, tests, holds, bug=name)
 
 
 def table(*rows: Mutant) -> dict[str, Mutant]:
@@ -62,6 +70,8 @@ def read(file: str) -> str:
 
 
 def mutated(source: str, file: str, old: str, new: str) -> str:
+    """Rows do not write marks of guards down. Only the changes of planted bugs have one in them."""
+    source = source if "# guard: " in old else without_marks(source)
     count = source.count(old)
     if count != 1:
         raise Stale(f"the text to replace occurs {count} times in {file}, not once: {old!r}")

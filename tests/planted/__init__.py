@@ -1,6 +1,7 @@
 """Planted bugs, and how to plant one: `install(name)`, before anything else is imported."""
 
-from tests.planted.hook import NotPlanted, install
+from tests.planted.guards import NotPlanted
+from tests.planted.hook import install
 from tests.planted.planted import Change, Planted
 from tests.planted.tables import PLANTED
 

@@ -1,15 +1,12 @@
 """Bugs of the cleaner: what it takes, when, and what a power cut leaves of it."""
 
+from tests.planted.changes import NEVER, Gives, Swap
 from tests.planted.planted import Planted, table
-
-COMPACTION = "strandline.log.cleaning.compaction"
 
 COMPACTING = table(
     Planted(
         name="cleaned-above-the-high-watermark",
-        module="strandline.log.cleaning.cleanable",
-        old="    bound = min(stable_end, log.recovery_point)\n",
-        new="    bound = log.log_end_offset\n",
+        how=Gives("log.log_end_offset"),
         trap="Kafka cleans below the last stable offset",
         harm="a committed record goes for one that is cut, or that no disk has yet",
         plan="cleaned-above-the-high-watermark.json",
@@ -17,9 +14,7 @@ COMPACTING = table(
     ),
     Planted(
         name="last-of-a-key-dropped",
-        module=COMPACTION,
-        old="record.offset < self.last_of_key.get(fingerprint(record.key), -1)",
-        new="record.offset <= self.last_of_key.get(fingerprint(record.key), -1)",
+        how=Swap("<", "<="),
         trap="off by one",
         harm="the one record that compaction promises to keep is gone",
         plan="last-of-a-key-dropped.json",
@@ -27,9 +22,7 @@ COMPACTING = table(
     ),
     Planted(
         name="tombstone-dropped-at-once",
-        module=COMPACTION,
-        old="return record.value is not None or not header.has_delete_horizon or self.now < header.base_timestamp",
-        new="return record.value is not None",
+        how=Gives("record.value is not None"),
         trap="KIP-534",
         harm="who has read the value never hears that it was deleted",
         plan="tombstone-dropped-at-once.json",
@@ -37,9 +30,7 @@ COMPACTING = table(
     ),
     Planted(
         name="swapped-before-durable",
-        module="strandline.replica.storage.cleaning",
-        old="        return [Sync(run.compaction.unsynced(), CleanedSynced(self.count, run.directory))]\n",
-        new="        return self.synced(Synced(CleanedSynced(self.count, run.directory)), now)\n",
+        how=Gives("self.synced(Synced(CleanedSynced(self.count, run.directory)), now)"),
         trap="Kafka flushes `.cleaned` first",
         harm="a power cut takes the copy, and what it was made from is gone",
         plan="swapped-before-durable.json",
@@ -47,9 +38,7 @@ COMPACTING = table(
     ),
     Planted(
         name="swap-not-finished-at-start",
-        module="strandline.log.files.opening",
-        old="    if finish_swaps(disk, directory):\n        unsynced.add(directory)\n",
-        new="",
+        how=NEVER,
         trap="Kafka finishes swaps in LogLoader",
         harm="after a power cut in the middle of a swap the log has a hole, or records twice",
         plan="swap-not-finished-at-start.json",
@@ -57,9 +46,7 @@ COMPACTING = table(
     ),
     Planted(
         name="lost-segment-taken-for-a-gap",
-        module="strandline.log.files.opening",
-        old="    return end == following or gaps.may_separate(end, following)\n",
-        new="    return end == following or (end < following and gaps.are_possible)\n",
+        how=Gives("end == following or (end < following and gaps.are_possible)"),
         trap="gaps between batches are legal in a compacted log",
         harm="a power cut takes a segment that was not synced, and what comes behind it is kept",
         plan="lost-segment-taken-for-a-gap.json",

@@ -1,15 +1,13 @@
 """Bugs of what is served, and of how fast: reading from followers (KIP-392), replication quotas (KIP-73)."""
 
+from tests.planted.changes import Gives, Without
 from tests.planted.planted import Planted, table
-
-READING = "strandline.replica.serving.reading"
 
 CONSUMING: dict[str, Planted] = table(
     Planted(
         name="follower-shows-its-tail",
-        module=READING,
-        old="            upto = log.log_end_offset if is_follower else stable_end if committed else high_watermark\n",
-        new="            upto = log.log_end_offset if is_follower or type(role) is not Leader else high_watermark\n",
+        guard="visible",
+        how=Gives("log.log_end_offset if is_follower or type(role) is not Leader else high_watermark"),
         trap="KIP-392, KIP-966 ConsistentRead",
         harm="consumers that read from a follower see records that a change of leader takes back",
         seeds=(1, 1),
@@ -17,9 +15,7 @@ CONSUMING: dict[str, Planted] = table(
     ),
     Planted(
         name="lagging-replica-offered",
-        module="strandline.replica.serving.selection",
-        old="        if node in leader.isr.isr and state.log_start_offset <= offset <= state.log_end_offset:\n",
-        new="        if state.log_start_offset <= offset <= state.log_end_offset:\n",
+        how=Without("isr"),
         trap="KIP-392",
         harm="consumers are sent to a replica that lags, and see nothing new for as long as it does",
         seeds=(1, 1),
@@ -27,10 +23,7 @@ CONSUMING: dict[str, Planted] = table(
     ),
     Planted(
         name="quota-holds-back-who-is-in-sync",
-        module=READING,
-        old="            replica not in hosted.role.isr.isr and self.quota.is_throttled(*hosted.name)"
-        " and self.quota.is_exceeded(now)\n",
-        new="            self.quota.is_throttled(*hosted.name) and self.quota.is_exceeded(now)\n",
+        how=Without("isr"),
         trap="KIP-73",
         harm="a replication quota drives replicas out of the ISR, and keeps them out",
         seeds=(5, 5),

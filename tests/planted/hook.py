@@ -9,19 +9,12 @@ import sys
 from collections.abc import Sequence
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
-from pathlib import Path
 from types import CodeType, ModuleType
 
+from tests.planted.changes import changed
+from tests.planted.guards import Guard, NotPlanted, module_of, path_of, source_of
 from tests.planted.planted import Change, Planted
 from tests.planted.tables import PLANTED
-
-import strandline
-
-ROOT = Path(strandline.__file__).parents[1]
-
-
-class NotPlanted(Exception):
-    """The bug would not be there, so nothing that follows would mean anything."""
 
 
 def install(name: str) -> Planted:
@@ -32,35 +25,64 @@ def install(name: str) -> Planted:
     for finder in sys.meta_path:
         if isinstance(finder, Finder):
             raise NotPlanted(f"{finder.planted.name} is planted already")
-    for change in planted.changes:
-        if change.module in sys.modules:
-            raise NotPlanted(f"{change.module} is imported already: {name} would have no effect")
-        mutated(change, source_of(change.module))
-    sys.meta_path.insert(0, Finder(planted))
+    planting = Finder(planted)
+    for module, changes in planting.changes.items():
+        if module in sys.modules:
+            raise NotPlanted(f"{module} is imported already: {name} would have no effect")
+        mutated(changes, source_of(module))
+    sys.meta_path.insert(0, planting)
     return planted
 
 
-def source_of(module: str) -> str:
-    return (ROOT / f"{module.replace('.', '/')}.py").read_text()
+def changes_by_module(planted: Planted) -> dict[str, list[Change]]:
+    found: dict[str, list[Change]] = {}
+    for change in planted.changes:
+        found.setdefault(module_of(change.guard), []).append(change)
+    return found
 
 
-def mutated(change: Change, source: str) -> str:
-    """The source with the bug in it."""
-    count = source.count(change.old)
-    if count != 1:
-        raise NotPlanted(f"the text to replace occurs {count} times in {change.module}, not once: {change.old!r}")
-    return source.replace(change.old, change.new)
+def mutated(changes: Sequence[Change], source: str) -> str:
+    """The source of one module with the bug in it. A second change finds its guard in what the first one has made."""
+    for change in changes:
+        source = changed(source, change.guard, change.how)
+    return source
+
+
+def replacements(planted: Planted) -> list[tuple[str, str, str]]:
+    """Each change of the bug as a file, lines of it that occur once, and the lines in their place."""
+    found: list[tuple[str, str, str]] = []
+    for module, changes in changes_by_module(planted).items():
+        text = source_of(module)
+        for change in changes:
+            new = mutated([change], text)
+            at = Guard(change.guard, text).mark_line
+            found.append((path_of(module), *differing_lines(text, new, at)))
+            text = new
+    return found
+
+
+def differing_lines(old: str, new: str, mark: int) -> tuple[str, str]:
+    """From the first line that differs to the last one, with the mark, which makes them unique."""
+    before, after = old.split("\n"), new.split("\n")
+    pairs = zip(before, after, strict=False)
+    start = min(mark - 1, next(at for at, (one, other) in enumerate(pairs) if one != other))
+    tail = 0
+    while tail < len(before) - mark and tail < len(after) - start and before[-1 - tail] == after[-1 - tail]:
+        tail += 1
+    lines = before[start : len(before) - tail], after[start : len(after) - tail]
+    return "".join(f"{line}\n" for line in lines[0]), "".join(f"{line}\n" for line in lines[1])
 
 
 class Finder(MetaPathFinder):
     def __init__(self, planted: Planted) -> None:
         self.planted = planted
+        self.changes = changes_by_module(planted)
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        changes = [change for change in self.planted.changes if change.module == fullname]
-        if not changes:
+        changes = self.changes.get(fullname)
+        if changes is None:
             return None
         spec = PathFinder.find_spec(fullname, path, target)
         if spec is None or spec.origin is None:
@@ -79,7 +101,4 @@ class Loader(SourceFileLoader):
         return compile(self.get_source(fullname), self.path, "exec", dont_inherit=True)
 
     def get_source(self, fullname: str) -> str:
-        source = self.get_data(self.path).decode()
-        for change in self.changes:
-            source = mutated(change, source)
-        return source
+        return mutated(self.changes, self.get_data(self.path).decode())

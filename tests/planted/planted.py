@@ -1,11 +1,14 @@
 """What a planted bug is: one small change of our own source, and what it would cost.
 
 A simulator that finds nothing proves something only if it finds these. Each takes away one guard that the protocol
-needs, most of them as a real system once lacked it.
+needs, most of them as a real system once lacked it. A row names the guard and what becomes of it. The source has a mark
+where the guard is (`guards`), so a row survives a refactoring that keeps the mark at the line that guards.
 """
 
 from pathlib import Path
 from typing import Literal
+
+from tests.planted.changes import How
 
 from strandline.base.value import Value
 
@@ -16,22 +19,20 @@ MODEL: Literal["model"] = "model"
 
 
 class Change(Value, frozen=True):
-    """`old` occurs exactly once in the module's source, and is replaced by `new`."""
+    """What becomes of one guard."""
 
-    module: str
-    old: str
-    new: str
+    guard: str
+    how: How
 
 
 class Planted(Value, frozen=True):
     """One change, and where two guards stand one behind the other, a second: each alone would do no harm."""
 
     name: str
-    module: str
-    old: str
-    new: str
+    how: How
     trap: str  # where the guard is known from: a KIP, a Kafka issue, a mark of KIP-966's formal model
     harm: str  # what goes wrong, in one sentence
+    guard: str = ""  # its mark; empty: the bug's name. Bugs share a mark that stands at the same line
     found_by: Literal["sim", "model"] = SIM
     seeds: tuple[int, int] | None = None  # simulated seeds, first to last, one of which at least fails
     plan: str = ""  # a file in plans/ that is run with these seeds, for what no drawn plan meets soon
@@ -40,7 +41,7 @@ class Planted(Value, frozen=True):
 
     @property
     def changes(self) -> tuple[Change, ...]:
-        first = Change(self.module, self.old, self.new)
+        first = Change(self.guard or self.name, self.how)
         return (first,) if self.also is None else (first, self.also)
 
     @property

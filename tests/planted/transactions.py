@@ -1,18 +1,14 @@
 """Bugs of transactions (KIP-98, KIP-890): coordinators, markers, and what read_committed consumers see."""
 
+from tests.planted.changes import NEVER, SKIP, Gives, Instead, Swap, Without
 from tests.planted.planted import Change, Planted, table
 
-MARKERS = "strandline.txn.markers"
-VERIFYING = "strandline.replica.serving.transactions.verifying"
-LOG = "strandline.log.log"
 WORKLOAD = "transactions"
 
 TRANSACTIONS: dict[str, Planted] = table(
     Planted(
         name="stable-is-the-high-watermark",
-        module=LOG,
-        old="        return max(self.transactions.stable_end(high_watermark), min(",
-        new="        return max(high_watermark, min(",
+        how=Gives("high_watermark"),
         trap="KIP-98",
         harm="read_committed consumers read what is not decided",
         seeds=(1, 1),
@@ -20,9 +16,7 @@ TRANSACTIONS: dict[str, Planted] = table(
     ),
     Planted(
         name="uncommitted-marker-decides",
-        module="strandline.log.producers.transactions",
-        old="        bounds = [high_watermark, *(one.first_offset for one in self.ended)]\n",
-        new="        bounds = [high_watermark]\n",
+        how=Gives("[high_watermark]"),
         trap="T43, KIP-98",
         harm="a marker that a truncation may take counts for readers",
         seeds=(1, 1),
@@ -30,9 +24,7 @@ TRANSACTIONS: dict[str, Planted] = table(
     ),
     Planted(
         name="cut-marker-still-ends",
-        module="strandline.log.producers.producer_state",
-        old="                found.end_offset = offset  #",
-        new="                pass  #",
+        how=SKIP,
         trap="lost markers on truncation",
         harm="after a restart a cut that takes a marker away does not open its transaction again",
         seeds=(7, 7),
@@ -40,9 +32,7 @@ TRANSACTIONS: dict[str, Planted] = table(
     ),
     Planted(
         name="decisions-die-with-their-coordinator",
-        module=MARKERS,
-        old="        self.decisions |= {decision.entry: decision for decision in fresh}\n",
-        new="        fresh = []\n",
+        how=Instead("fresh = []"),
         trap="KIP-98",
         harm="a new coordinator does not write the markers that are missing",
         seeds=(2, 2),
@@ -50,9 +40,7 @@ TRANSACTIONS: dict[str, Planted] = table(
     ),
     Planted(
         name="aborted-are-not-named",
-        module="strandline.replica.serving.reading",
-        old="for first, one in sorted(rows))",
-        new="for first, one in sorted(rows) if first < 0)",
+        how=Gives("()"),
         trap="KIP-98",
         harm="consumers deliver what was aborted",
         seeds=(1, 1),
@@ -60,9 +48,7 @@ TRANSACTIONS: dict[str, Planted] = table(
     ),
     Planted(
         name="zombie-adds-partitions",
-        module="strandline.txn.adding",
-        old="        if producer != current.client or current.state in DECIDED:",
-        new="        if producer[0] != current.client[0]:",
+        how=Gives("producer[0] != current.client[0]"),
         trap="KIP-98",
         harm="a producer that was fenced writes into a transaction of its successor's, or begins one",
         seeds=(4, 4),
@@ -70,9 +56,7 @@ TRANSACTIONS: dict[str, Planted] = table(
     ),
     Planted(
         name="zombie-ends-transaction",
-        module="strandline.txn.ending",
-        old="    if named != current.client:\n",
-        new="    if named[0] != current.client[0]:\n",
+        how=Gives("named[0] != current.client[0]"),
         trap="KIP-98",
         harm="a producer that was fenced commits its successor's transaction before it is whole",
         seeds=(10, 10),
@@ -80,19 +64,15 @@ TRANSACTIONS: dict[str, Planted] = table(
     ),
     Planted(
         name="marker-for-a-leader-that-moved",
-        module=MARKERS,
-        old="WRITTEN = (ErrorCode.NONE, ErrorCode.INVALID_PRODUCER_EPOCH)\n",
-        new="WRITTEN = (ErrorCode.NONE, ErrorCode.INVALID_PRODUCER_EPOCH, ErrorCode.NOT_LEADER_OR_FOLLOWER)\n",
+        how=Gives("(*..., ErrorCode.NOT_LEADER_OR_FOLLOWER)"),
         trap="hanging transactions",
         harm="a partition whose leader moves never gets its marker",
-        seeds=(18, 18),
+        seeds=(10, 10),
         workload=WORKLOAD,
     ),
     Planted(
         name="nothing-times-out",
-        module="strandline.txn.expiring",
-        old="    return current.started_at + current.timeout_ms < now\n",
-        new="    return False\n",
+        how=NEVER,
         trap="KIP-98",
         harm="the transaction of a producer that is gone is open for ever",
         seeds=(1, 1),
@@ -100,23 +80,16 @@ TRANSACTIONS: dict[str, Planted] = table(
     ),
     Planted(
         name="nothing-is-verified",
-        module=VERIFYING,
-        old="        return not is_known and self.is_enabled\n",
-        new="        return False\n",
+        how=NEVER,
         trap="KIP-890",
         harm="a late batch begins a transaction that nobody ends",
         seeds=(1, 1),
         workload=WORKLOAD,
-        also=Change(
-            LOG, " if header.is_transactional and not may_begin else None\n", " if header.producer_id < 0 else None\n"
-        ),
+        also=Change("transaction-begins-where-it-may", NEVER),
     ),
     Planted(
         name="deposed-coordinator-writes-on",
-        module="strandline.replica.roles",
-        old="        notes = Notes(self.host, hosted)\n",
-        new="        hosted.fail_waiting(ErrorCode.NOT_LEADER_OR_FOLLOWER, now)\n"
-        "        notes = Notes(self.host, hosted)\n",
+        how=Instead("hosted.fail_waiting(ErrorCode.NOT_LEADER_OR_FOLLOWER, now)\n..."),
         trap="one writer for each leader epoch",
         harm="who hears that a leadership is over appends in it",
         seeds=(7, 7),
@@ -124,9 +97,8 @@ TRANSACTIONS: dict[str, Planted] = table(
     ),
     Planted(
         name="epoch-stays-at-the-end",
-        module="strandline.txn.transaction",
-        old="        bumps = version >= BUMPS_EPOCHS or is_fenced or self.is_kept\n",
-        new="        bumps = is_fenced or self.is_kept\n",
+        guard="each-end-begins-an-epoch",
+        how=Without("BUMPS_EPOCHS"),
         trap="KIP-890",
         harm="what is late belongs to the next transaction",
         seeds=(1, 1),
@@ -134,25 +106,20 @@ TRANSACTIONS: dict[str, Planted] = table(
     ),
     Planted(
         name="aborts-do-not-fence",
-        module="strandline.txn.ending",
-        old="fresh_id=fresh_id, is_fenced=True)",
-        new="fresh_id=fresh_id, is_fenced=False)",
+        how=Swap("True", "False"),
         trap="KIP-98",
         harm="a producer whose transaction was aborted by its timeout goes on in the next one",
         seeds=(1, 1),
         workload=WORKLOAD,
-        also=Change(
-            "strandline.txn.transaction",
-            "        bumps = version >= BUMPS_EPOCHS or is_fenced or self.is_kept\n",
-            "        bumps = is_fenced or self.is_kept\n",
-        ),
+        also=Change("each-end-begins-an-epoch", Without("BUMPS_EPOCHS")),
     ),
     Planted(
         name="answered-before-it-is-decided",
-        module="strandline.txn.shards",
-        old="        entry.pending = following\n",
-        new="        if following.state in (2, 3) and not setattr(entry, 'current', following):\n"
-        "            return then(ErrorCode.NONE, now)\n        entry.pending = following\n",
+        how=Instead(
+            "if following.state in (2, 3) and not setattr(entry, 'current', following):\n"
+            "    return then(ErrorCode.NONE, now)\n"
+            "..."
+        ),
         trap="KIP-98",
         harm="a commit is acknowledged, and markers are written, without a record of the decision",
         seeds=(1, 1),

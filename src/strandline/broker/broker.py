@@ -99,6 +99,7 @@ class Broker:
         # Replicas go on copying while the process ends. Without an epoch leaders could not tell what they had from what
         # the next incarnation has.
         self.replicas.broker_epoch = BrokerEpoch(self.lifecycle.last_epoch)
+        # guard: deletes-what-metadata-has-not-named-yet
         if not self.strays_deleted and self.lifecycle.is_unfenced and self.replicas.has_caught_up:
             # By now whatever metadata names as ours has its role, and is noticed if it ceases to be.
             self.strays_deleted = True

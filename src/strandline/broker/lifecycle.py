@@ -260,7 +260,7 @@ class Lifecycle:
             current_metadata_offset=self.metadata_end - 1,
             want_fence=False,
             want_shut_down=leaving,
-            offline_log_dirs=self.offline,
+            offline_log_dirs=self.offline,  # guard: lost-directory-untold
             cordoned_log_dirs=self.cordoned if self.metadata_end > epoch else None,
             lost_replicas=lost_replicas(self.lost),
         )

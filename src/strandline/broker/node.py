@@ -326,6 +326,7 @@ class Node:
         leads = self.quorum.is_leader
         if controller.is_active and not (leads and controller.epoch == self.quorum.leader_epoch):
             return controller.deactivate(now)
+        # guard: acts-before-it-knows
         if leads and not controller.is_active and self.committed.end > self.quorum.epoch_start_offset:
             return controller.activate(self.image.copy(), self.quorum.leader_epoch, now)
         return []

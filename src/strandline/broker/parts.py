@@ -165,7 +165,7 @@ def prepare(config: NodeConfig, disk: Disk, rng: Rng, where: Mapping[str, Endpoi
         metadata_directory_id=metadata_directory_id,
         identity=identity_of(config, place, where, Uuid(rng.randbytes(16)), stop, vouched),
         voters={voter.node_id: voter.endpoint for voter in config.voters},
-        clean_start=stop is not None,
+        clean_start=stop is not None,  # guard: every-start-counts-as-clean
         left=None if stop is None else stop.logs,
         place=place,
         vouched=vouched,

@@ -81,7 +81,7 @@ class Basis(Value, frozen=True):
     def why_stale(self, node: int, epoch: int) -> ErrorCode | None:
         """Why may a request of this broker not be served? None means it is the registered incarnation."""
         broker = self.image.brokers.get(NodeId(node))
-        if broker is None or broker.epoch != BrokerEpoch(epoch):
+        if broker is None or broker.epoch != BrokerEpoch(epoch):  # guard: zombie-broker-served
             return ErrorCode.STALE_BROKER_EPOCH
         return None
 
@@ -93,7 +93,7 @@ class Basis(Value, frozen=True):
             broker = self.image.brokers.get(node)
             if broker is None or node == leaving or not (node == joining or broker.is_active):
                 return False
-            return broker.is_online(directory)
+            return broker.is_online(directory)  # guard: elected-in-a-lost-directory
 
         return Rules(
             is_acceptable=is_acceptable,
@@ -122,7 +122,7 @@ class Basis(Value, frozen=True):
             events = (withdrawn[at],) if at in withdrawn else ()
             if directories is not None and not events and directory_of(partition, node) not in directories:
                 continue
-            lost = (node,) if lost_tail or events else ()
+            lost = (node,) if lost_tail or events else ()  # guard: torn-replica-stays-eligible
             wish = Wish(isr=tuple(n for n in partition.isr if n != node), lost_tail=lost, withdrawn=events)
             changes.append(plan_change(at, partition, wish, self.rules(topic, leaving=node)))
         return [change for change in changes if change is not None]
@@ -205,6 +205,7 @@ class Basis(Value, frozen=True):
                 )
                 if counted != counts and partition is known.partitions[index]:
                     at = TopicIdPartition(topic.topic_id, index)
+                    # guard: eligible-by-another-min-isr
                     changes.append(plan_change(at, partition, Wish(renews_epoch=True), rules))
         return [change for change in changes if change is not None]
 

@@ -69,7 +69,7 @@ def plan_alter_configs(request: IncrementalAlterConfigsRequest, basis: Basis) ->
         if isinstance(outcome, list):
             records += outcome
             records += clearing(outcome, resource, basis)
-    if is_elr_enabled(basis) and concern(records, MIN_ISR_KEY):
+    if is_elr_enabled(basis) and concern(records, MIN_ISR_KEY):  # guard: min-isr-change-begins-no-epoch
         records += renewals(records, basis)
     assert len(results) == len(request.resources)
     response = IncrementalAlterConfigsResponse(responses=tuple(results))

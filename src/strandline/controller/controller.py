@@ -151,7 +151,7 @@ class Controller:
         effects += self.write([*plan_initial_features(self.basis(now)), *plan_min_isr(self.basis(now))], now)
         self.recoveries.begin(image)
         for broker in image.brokers.values():
-            if not broker.fenced:
+            if not broker.fenced:  # guard: silent-broker-inherited
                 self.heartbeats.touch(broker.node_id, None, now)
                 effects += self.heartbeats.suspect(broker)
         return effects
@@ -202,7 +202,7 @@ class Controller:
     def promise(self, to: ReplyTo, request: Any, response: Any) -> list[Effect]:
         """Answer as soon as everything is committed that was written so far."""
         assert self.is_active
-        if self.last_written < self.high_watermark:
+        if self.last_written < self.high_watermark:  # guard: answers-before-it-is-committed
             return [Reply(to, response)]
         assert not self.waiting or self.waiting[-1].offset <= self.last_written, "answers wait in the order of offsets"
         self.waiting.append(Waiting(self.last_written, to, request, response))

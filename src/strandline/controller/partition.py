@@ -116,15 +116,16 @@ def plan_change(at: TopicIdPartition, old: Partition, wish: Wish, rules: Rules) 
         old = replace(old, directories=wish.located)
     sets, elected = decide(old, wish, rules)
     recovery = old.leader_recovery_state if wish.recovery_state is None else wish.recovery_state
-    if elected.how is How.UNCLEAN:
+    if elected.how is How.UNCLEAN:  # guard: unclean-election-unsaid
         recovery = RECOVERING
     is_lossless = elected.how is How.UNCLEAN and wish.is_lossless and elected.leader == wish.designated
-    leads_anew = elected.leader != old.leader
+    leads_anew = elected.leader != old.leader  # guard: isr-change-opens-an-epoch
     # Replicas that are no more must not go on under the epoch in which they were some. What one that lost records had
     # fetched before says nothing of what it has now, nor does what its leader proposed by that; and a leader that lost
     # some must not write others in their places under the epoch in which they were copied.
+    # guard: leader-epoch-is-past
     is_past = without(old.replicas, sets.replicas) or counts_more(old, sets, rules) or wish.withdrawn
-    if is_past and elected.leader != NOBODY:
+    if is_past and elected.leader != NOBODY:  # guard: nobody-elected-anew
         leads_anew = True
     change = PartitionChangeRecord(
         partition_id=at.partition,
@@ -138,6 +139,7 @@ def plan_change(at: TopicIdPartition, old: Partition, wish: Wish, rules: Rules) 
         eligible_leader_replicas=changed(sets.elr, old.elr),
         last_known_elr=changed(sets.last_known, old.last_known_elr),
         last_known_leader=sets.last_leader if sets.last_leader != old.last_known_leader else NO_LEADER_CHANGE,
+        # guard: unclean-election-not-in-the-ledger
         losses=(loss(old, elected, wish, rules),) if elected.how is How.UNCLEAN and not is_lossless else (),
         lossless_epoch=old.leader_epoch + 1 if is_lossless else -1,
         directories=directories(old, was_located, wish, sets),
@@ -156,7 +158,7 @@ def decide(old: Partition, wish: Wish, rules: Rules) -> tuple[Sets, Elected]:
     elected = elect(old, sets, wish, rules)
     before = assigned(old, wish)
     has_ended = (sets.adding, sets.removing) != (before.adding, before.removing)
-    if has_ended and elected.how not in (How.KEPT, How.IN_SYNC):
+    if has_ended and elected.how not in (How.KEPT, How.IN_SYNC):  # guard: reassignment-ends-uncleanly
         sets = target_sets(old, wish, rules, may_end=False)
         elected = elect(old, sets, wish, rules)
     return sets_after(sets, elected, rules), elected
@@ -170,7 +172,7 @@ def target_sets(old: Partition, wish: Wish, rules: Rules, may_end: bool) -> Sets
     target = assigned(old, wish)
     replicas, adding, removing = target.replicas, target.adding, target.removing
     isr = old.isr if wish.isr is None or set(wish.isr) == set(old.isr) else within(old.replicas, wish.isr)
-    if not isr and not rules.is_elr_enabled:
+    if not isr and not rules.is_elr_enabled:  # guard: isr-emptied
         # One broker leaves at a time, so this is the last member; it stays, for it alone may hold what was committed.
         isr = old.isr
     isr = within(isr, replicas)
@@ -183,9 +185,10 @@ def target_sets(old: Partition, wish: Wish, rules: Rules, may_end: bool) -> Sets
     if rules.is_elr_enabled or not isr:
         # Switched off, it leaves behind an ELR that nobody keeps up. Only where nobody is in sync it is still true, and
         # all that can lead cleanly.
-        min_isr = effective_min_isr(rules.min_isr, replicas, adding)
+        min_isr = effective_min_isr(rules.min_isr, replicas, adding)  # guard: min-isr-by-replicas-to-be
+        # guard: clearing-forgets-the-last-eligible
         elr, last_known = eligible(old, isr, replicas, wish.lost_tail, min_isr)
-    last_leader = old.leader if old.leader != NOBODY else old.last_known_leader
+    last_leader = old.leader if old.leader != NOBODY else old.last_known_leader  # guard: who-led-last
     has_begun_anew = wish.located is not None and last_leader in wish.lost_tail  # in another directory
     if last_leader not in replicas or not rules.is_elr_enabled or has_begun_anew:
         last_leader = NOBODY
@@ -243,7 +246,7 @@ def why_incomplete(target: Assignment, isr: Nodes, rules: Rules) -> tuple[Nodes,
     staying = within(isr, final)
     due = final if len(target.adding) < len(target.removing) else target.adding
     missing = without(due, isr)
-    lacking = max(0, effective_min_isr(rules.min_isr, final, ()) - len(staying))
+    lacking = max(0, effective_min_isr(rules.min_isr, final, ()) - len(staying))  # guard: reassignment-ends-thin
     return (missing, lacking) if missing or lacking else None
 
 
@@ -253,11 +256,12 @@ def eligible(old: Partition, isr: Nodes, replicas: Nodes, lost_tail: Nodes, min_
     A member that leaves an ISR below min ISR has everything that was committed, since the high watermark no longer
     moves: it stays eligible until it loses its tail. What is lost that way is remembered, for the recovery.
     """
-    if len(isr) >= min_isr:
+    if len(isr) >= min_isr:  # guard: eligible-while-isr-suffices
         return (), ()
-    candidates = set(old.elr) | set(old.isr)
+    candidates = set(old.elr) | set(old.isr)  # guard: eligible-forgotten
+    # guard: eligible-replicas
     elr = tuple(n for n in replicas if n in candidates and n not in isr and n not in lost_tail)
-    known = set(old.last_known_elr) | (candidates & set(lost_tail))
+    known = set(old.last_known_elr) | (candidates & set(lost_tail))  # guard: lost-tail-not-remembered
     return elr, tuple(n for n in replicas if n in known and n not in isr and n not in elr)
 
 
@@ -269,9 +273,9 @@ def elect(old: Partition, sets: Sets, wish: Wish, rules: Rules) -> Elected:
         return rules.is_acceptable(node, directory_of(old, node))
 
     def may(node: NodeId) -> bool:
-        return node in sets.isr and lives(node)
+        return node in sets.isr and lives(node)  # guard: fenced-member-elected
 
-    if wish.election is Election.PREFERRED and may(sets.replicas[0]):
+    if wish.election is Election.PREFERRED and may(sets.replicas[0]):  # guard: preferred-replica-elected-out-of-sync
         return Elected(sets.replicas[0], How.IN_SYNC)
     if may(old.leader):
         return Elected(old.leader, How.KEPT)
@@ -280,17 +284,19 @@ def elect(old: Partition, sets: Sets, wish: Wish, rules: Rules) -> Elected:
             return Elected(node, How.IN_SYNC)
     if not sets.isr:
         for node in sets.replicas:
-            if node in sets.elr and lives(node):
+            if node in sets.elr and lives(node):  # guard: fenced-eligible-replica-elected
                 return Elected(node, How.ELIGIBLE)
     if wish.designated in sets.replicas and lives(wish.designated):
         return Elected(wish.designated, How.UNCLEAN, wish.cause)
     resort = rules.last_resort
+    # guard: last-known-leader
     if resort is not LastResort.NOBODY and not sets.isr and not sets.elr and lives(sets.last_leader):
         why = "the last known leader leads again: nobody is in sync or eligible"
-        return Elected(sets.last_leader, How.UNCLEAN, wish.cause or why)
-    if resort is LastResort.ANYBODY:
+        return Elected(sets.last_leader, How.UNCLEAN, wish.cause or why)  # guard: last-leader-elected-cleanly
+    if resort is LastResort.ANYBODY:  # guard: anyone-is-elected
+        # guard: added-replica-elected-before-others
         for node in (*without(sets.replicas, sets.adding), *sets.adding):  # these may have nothing yet
-            if lives(node):
+            if lives(node):  # guard: dead-broker-elected-as-last-resort
                 return Elected(node, How.UNCLEAN, wish.cause or "any replica leads: the topic allows the loss")
     return Elected(NOBODY, How.NOBODY)
 
@@ -313,12 +319,13 @@ def sets_after(sets: Sets, elected: Elected, rules: Rules) -> Sets:
         return sets
     isr, elr, known = sets.isr, sets.elr, sets.last_known
     if elected.how is How.ELIGIBLE:
-        isr, elr = (leader,), without(sets.elr, (leader,))
+        isr, elr = (leader,), without(sets.elr, (leader,))  # guard: elected-eligible-stays-eligible
         is_large_enough = len(isr) >= effective_min_isr(rules.min_isr, sets.replicas, sets.adding)
         if is_large_enough or not rules.is_elr_enabled:
             elr, known = (), ()
     elif elected.how is How.UNCLEAN:
-        isr, elr, known = (leader,), (), ()
+        isr, elr, known = (leader,), (), ()  # guard: eligible-after-unclean-election
+    # guard: last-known-leader-after-a-new-one
     return Sets(sets.replicas, sets.adding, sets.removing, isr, elr, known, last_leader=NOBODY)
 
 

@@ -49,7 +49,7 @@ class Epochs:
         if at == 0:
             return epoch, self.entries[0].start_offset
         assert self.entries[at - 1].epoch <= epoch
-        end = self.entries[at].start_offset if at < len(self.entries) else log_end_offset
+        end = self.entries[at].start_offset if at < len(self.entries) else log_end_offset  # guard: epoch-end-off-by-one
         return self.entries[at - 1].epoch, end
 
     def epoch_at(self, offset: int) -> int:

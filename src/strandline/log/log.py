@@ -75,6 +75,7 @@ class Log(StoredLog):
         assert high_watermark <= self.log_end_offset
         if not self.producer_state.producers.transactions.are_used:
             return high_watermark
+        # guard: stable-is-the-high-watermark
         return max(self.transactions.stable_end(high_watermark), min(self.log_start_offset, high_watermark))
 
     def aborted(self, start: int, end: int, now: Instant) -> list[AbortedTransaction]:
@@ -124,7 +125,7 @@ class Log(StoredLog):
             stored = recompressed(header, buffer, codec, config, where, size_max=size_max)
             if isinstance(stored, Refused):
                 return stored
-            buffer, header = stored, read_header(stored)
+            buffer, header = stored, read_header(stored)  # guard: recompressed-batch-keeps-its-length
         elif buffer.readonly:
             buffer = memoryview(bytearray(buffer))
         return self.append_accepted(header, buffer, leader_epoch, now, internal=internal)
@@ -135,6 +136,7 @@ class Log(StoredLog):
         would stay open for ever (KIP-890)."""
         assert header.producer_id >= 0
         if not self.transactions.is_open(header.producer_id):
+            # guard: transaction-begins-where-it-may
             return OUTSIDE_TRANSACTION if header.is_transactional and not may_begin else None
         if not header.is_transactional:
             return INSIDE_TRANSACTION
@@ -185,7 +187,7 @@ class Log(StoredLog):
         buffer = memoryview(records)
         walked = scan(buffer)
         for header in walked.headers:
-            if header.partition_leader_epoch > leader_epoch_max:
+            if header.partition_leader_epoch > leader_epoch_max:  # guard: batches-of-a-later-epoch-appended
                 return self.log_end_offset
             if header.next_offset <= self.log_end_offset:
                 continue
@@ -212,6 +214,7 @@ class Log(StoredLog):
         self.write(batch, header.base_offset, header.last_offset, header.max_timestamp, now)
         if header.producer_id >= 0:
             marker = read_marker(batch) if header.is_control else None
+            # guard: producers-forgotten-by-a-new-leader
             self.producer_state.ended(self.producers.appended(header, header.base_offset, now, marker=marker))
 
     def mended(self, repaired: memoryview, start: int, end: int, now: Instant) -> None:

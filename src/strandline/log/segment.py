@@ -151,7 +151,7 @@ class Segment:
                 gap = header.base_offset - self.next_offset
                 if gap < 0 or (gap and not gaps) or header.partition_leader_epoch < epoch:
                     break
-                if why_invalid(header, buffer) is not None:
+                if why_invalid(header, buffer) is not None:  # guard: recovery-keeps-torn-batches
                     break
                 epoch = header.partition_leader_epoch
                 self.enter(start + position, header.size, header.last_offset, header.max_timestamp)

@@ -112,7 +112,7 @@ def effective_min_isr(configured: int, replicas: tuple[NodeId, ...], adding: tup
     """
     assert len(adding) <= len(replicas)
     assert replicas, "a partition has a replica"
-    return max(1, min(configured, len(replicas) - len(adding)))
+    return max(1, min(configured, len(replicas) - len(adding)))  # guard: min-isr-above-the-replicas
 
 
 def partition_in(record: r.PartitionRecord) -> Partition:
@@ -150,8 +150,8 @@ def merged(old: Partition, change: r.PartitionChangeRecord) -> Partition:
         directories=directories,
         isr=old.isr if change.isr is None else nodes(change.isr),
         leader=NodeId(change.leader) if leads_anew else old.leader,
-        leader_epoch=LeaderEpoch(old.leader_epoch + leads_anew),
-        partition_epoch=PartitionEpoch(old.partition_epoch + 1),
+        leader_epoch=LeaderEpoch(old.leader_epoch + leads_anew),  # guard: leader-epoch-stands-still
+        partition_epoch=PartitionEpoch(old.partition_epoch + 1),  # guard: partition-epoch-stands-still
         leader_recovery_state=(
             old.leader_recovery_state if change.leader_recovery_state < 0 else change.leader_recovery_state
         ),

@@ -91,7 +91,7 @@ class State:
         for index, partition in topic.partitions.items():
             at = TopicIdPartition(topic.topic_id, index)
             self.delta.partitions.setdefault(at, partition)
-            self.unindex(at, partition)
+            self.unindex(at, partition)  # guard: deleted-without-isr-stays-indexed
         if self.configs.pop((TOPIC_RESOURCE, topic.name), None) is not None:
             self.delta.configs[(TOPIC_RESOURCE, topic.name)] = None
 
@@ -108,7 +108,7 @@ class State:
         self.unindex(at, old)
         for node in new.replicas:
             self.hosted.setdefault(node, {})[at] = None
-        for node in new.isr + new.elr:
+        for node in new.isr + new.elr:  # guard: eligible-replicas-not-indexed
             self.eligible.setdefault(node, {})[at] = None
 
     def unindex(self, at: TopicIdPartition, old: Partition | None) -> None:

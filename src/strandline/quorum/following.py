@@ -28,7 +28,7 @@ TakeResponse = Callable[[QuorumState, Following, NodeId, Any, Instant], None]
 def drive(quorum: QuorumState, role: Following, now: Instant) -> None:
     """Ask for more as soon as it is allowed."""
     fetching = role.fetching
-    if fetching.retry_at > now or not quorum.durability.is_complete:
+    if fetching.retry_at > now or not quorum.durability.is_complete:  # guard: follower-claims-unsynced-records
         return
     assert fetching.request == 0
     match role:
@@ -206,6 +206,7 @@ def take(quorum: QuorumState, role: Follower | Observing, answer: Any, now: Inst
         if why is not None:
             quorum.out.append(Report("error", f"node {role.leader} sent records that are refused: {why}"))
             back_off(quorum, role, now)
+    # guard: follower-believes-any-high-watermark
     quorum.commit_to(max(quorum.high_watermark, min(answer.high_watermark, quorum.log.log_end_offset)))
     impaired.heard_high_watermark(quorum, answer.high_watermark)
 
@@ -220,7 +221,7 @@ def cut(quorum: QuorumState, role: Follower | Observing, diverging: EpochEnd, no
         quorum.out.append(Report("error", f"node {role.leader} reports a divergence that is refused: {why}"))
         back_off(quorum, role, now)
         return
-    if end < quorum.log.log_end_offset:
+    if end < quorum.log.log_end_offset:  # guard: divergent-metadata-kept
         quorum.durability.truncate_to(end)
 
 

@@ -46,7 +46,7 @@ def drive(quorum: QuorumState, role: Leader, now: Instant) -> None:
 
 
 def advance(quorum: QuorumState, role: Leader) -> None:
-    committed = role.committed(quorum.durability.end)
+    committed = role.committed(quorum.durability.end)  # guard: leader-counts-unsynced-records
     if committed is not None and committed > quorum.high_watermark:
         quorum.commit_to(committed)
 
@@ -145,7 +145,7 @@ def why_log_differs(quorum: QuorumState, offset: int, epoch: int) -> EpochEnd | 
     if earliest is not None and is_behind_log(offset, epoch, log.log_start_offset, earliest):
         return log.latest_snapshot()
     end = log.end_of_epoch(epoch)
-    return end if end.epoch != epoch or end.end_offset < offset else None
+    return end if end.epoch != epoch or end.end_offset < offset else None  # guard: divergent-metadata-unnoticed
 
 
 def is_behind_log(offset: int, epoch: int, start: int, earliest: SnapshotId) -> bool:

@@ -132,9 +132,9 @@ class Leader(Struct):
         """The offset that a majority of voters have, durably; None while none of this epoch's records is among them."""
         assert self.me in self.voters
         ends = [durable_end if voter == self.me else self.progress[voter].end_offset for voter in self.voters]
-        reached = sorted(ends, reverse=True)[majority(len(ends)) - 1]
+        reached = sorted(ends, reverse=True)[majority(len(ends)) - 1]  # guard: minority-commits
         assert reached <= max(ends)
-        return reached if reached > self.epoch_start_offset else None
+        return reached if reached > self.epoch_start_offset else None  # guard: older-epoch-committed-by-counting
 
     def check_quorum_deadline(self) -> Instant:
         """When this leader must give up, unless more voters are heard: most would have been silent for too long."""
@@ -214,7 +214,7 @@ def why_not_vote(role: Role, *, candidate: NodeId, voted: NodeId, has_leader: bo
             if has_leader:
                 return "the epoch has a leader"
             if voted != NOBODY:
-                return None if voted == candidate else "has voted for another"
+                return None if voted == candidate else "has voted for another"  # guard: votes-twice
             return None if is_up_to_date else "the candidate lacks records"
 
 

@@ -115,7 +115,7 @@ class QuorumState:
     @property
     def has_a_say(self) -> bool:
         """May it vote, and stand? Else it acts as an observer."""
-        return self.is_voter and self.evidence.impairment is None
+        return self.is_voter and self.evidence.impairment is None  # guard: damaged-voter-votes
 
     @property
     def election(self) -> ElectionState:
@@ -326,7 +326,7 @@ class QuorumState:
 
     def can_reach(self, epoch: int, now: Instant) -> bool:
         """May a peer's message move us to this epoch?"""
-        if epoch - self.epoch <= self.allowance.steps(now):
+        if epoch - self.epoch <= self.allowance.steps(now):  # guard: any-epoch-is-believed
             return True
         self.report_error(f"a peer's epoch {epoch} is refused: no voter can be so far ahead of {self.epoch}", now)
         return False

@@ -21,7 +21,7 @@ CHANNEL = "raft-election"  # a connection of its own: answers come in order, and
 
 def why_request_refused(quorum: QuorumState, request: Any) -> ErrorCode | None:
     """What makes a request between voters wrong as a whole. A voter of ours always names the cluster."""
-    if request.cluster_id != quorum.cluster_id:
+    if request.cluster_id != quorum.cluster_id:  # guard: other-clusters-voters-count
         return ErrorCode.INCONSISTENT_CLUSTER_ID
     if messages.only_partition(request.topics) is None:
         return ErrorCode.INVALID_REQUEST
@@ -73,6 +73,7 @@ def why_vote_malformed(asked: Any) -> ErrorCode | None:
 
 def is_up_to_date(quorum: QuorumState, asked: Any) -> bool:
     mine = quorum.log_end
+    # guard: log-is-up-to-date
     return bool((asked.last_offset_epoch, asked.last_offset) >= (mine.epoch, mine.end_offset))
 
 

@@ -151,7 +151,7 @@ class Replicas:
         effects = [effect for hosted in self.host.partitions.all() for effect in hosted.fail_waiting(not_leader, now)]
         self.cleaner.stop()
         assert self.cleaner.run is None
-        self.storage.flush_now(now)
+        self.storage.flush_now(now)  # guard: marker-before-logs-are-durable
         self.futures.close()
         return effects
 
@@ -185,7 +185,7 @@ class Replicas:
         if not self.has_caught_up:
             # What is replayed before this incarnation's own registration is history. To act on it could delete a log
             # that was reassigned away and back, or lead in an epoch that is long over.
-            if not self.host.is_registered_in(image):
+            if not self.host.is_registered_in(image):  # guard: acts-on-history
                 return []
             assert not any(hosted.role for hosted in self.host.partitions.all())
             self.has_caught_up = anew = True

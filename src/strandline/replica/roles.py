@@ -48,8 +48,8 @@ class Roles:
         assert partition.leader == self.host.me, hosted.name
         assert not hosted.gone, hosted.name
         role = hosted.role
-        min_isr = self.host.image.effective_min_isr(topic, partition)
-        if type(role) is Leader and role.epoch == partition.leader_epoch:
+        min_isr = self.host.image.effective_min_isr(topic, partition)  # guard: min-isr-of-the-own-file
+        if type(role) is Leader and role.epoch == partition.leader_epoch:  # guard: leader-begins-anew-in-its-own-epoch
             role.reassigned(partition, min_isr)
             return self.recompute(hosted, role, now)
         is_unclean, effects = begins(self.host, hosted, partition, now)
@@ -60,7 +60,7 @@ class Roles:
             self.host.cluster,
             hosted.log,
             partition,
-            high_watermark=hosted.high_watermark,
+            high_watermark=hosted.high_watermark,  # guard: new-leader-commits-its-whole-log
             min_isr=min_isr,
             lag_time_max_ms=self.host.config.lag_time_max_ms,
             now=now,
@@ -82,7 +82,7 @@ class Roles:
             return []
         high_watermark = hosted.high_watermark
         self.fetchers.leave(hosted)
-        notes = Notes(self.host, hosted)
+        notes = Notes(self.host, hosted)  # guard: deposed-coordinator-writes-on
         hosted.take_role(Follower(str(hosted.name), hosted.log, partition, high_watermark, notes))
         # Only now: who hears that a coordinator's record was refused may want to write another one.
         effects = hosted.fail_waiting(ErrorCode.NOT_LEADER_OR_FOLLOWER, now)
@@ -108,7 +108,7 @@ class Roles:
         assert hosted.role is leader, hosted.name
         effects: list[Effect] = []
         self.fetching.note_out_of_sync(hosted, leader)
-        if leader.advance(now):
+        if leader.advance(now):  # guard: isr-change-moves-nothing
             self.fetching.high_watermark_moved(hosted, leader, effects, now)
         elif hosted.waiting and leader.is_under_min_isr():
             effects += self.producing.fail_under_min_isr(hosted, now)

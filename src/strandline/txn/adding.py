@@ -148,6 +148,7 @@ class Adding:
             return [] if may_wait and self.shards.wait(entry, again, now) else done(ErrorCode.CONCURRENT_TRANSACTIONS)
         if producer[0] not in (current.producer_id, current.client[0]):
             return done(ErrorCode.INVALID_PRODUCER_ID_MAPPING)
+        # guard: zombie-adds-partitions
         if producer != current.client or current.state in DECIDED:  # then the epoch is the markers'
             return done(ErrorCode.PRODUCER_FENCED)
         if current.is_kept:

@@ -75,6 +75,7 @@ class Ending:
         assert not entry.is_busy, "it may be decided just now"
 
         def aborted(fresh_id: int | None, now: Instant) -> list[Effect]:
+            # guard: aborts-do-not-fence
             following = current.decided(commits=False, version=self.version, now=now, fresh_id=fresh_id, is_fenced=True)
             return self.decide(shard, entry, following, lambda error, now: [], now)
 
@@ -114,7 +115,7 @@ def judge(current: Transaction, request: EndTxnRequest, version: int) -> ErrorCo
         return ErrorCode.CONCURRENT_TRANSACTIONS if is_same else ErrorCode.INVALID_TXN_STATE
     if current.state in COMPLETE and is_again:
         return current if request.committed == current.commits else ErrorCode.INVALID_TXN_STATE
-    if named != current.client:
+    if named != current.client:  # guard: zombie-ends-transaction
         return ErrorCode.PRODUCER_FENCED
     if current.state is not State.ONGOING and request.committed:
         return ErrorCode.INVALID_TXN_STATE

@@ -71,4 +71,4 @@ def is_late(entry: Entry, now: Instant) -> bool:
     current = entry.current
     if entry.is_busy or current is None or current.state is not State.ONGOING or current.is_two_phase:
         return False
-    return current.started_at + current.timeout_ms < now
+    return current.started_at + current.timeout_ms < now  # guard: nothing-times-out

@@ -36,7 +36,7 @@ ROWS_MAX = 10_000  # partitions of transactions, in one request
 
 # The partition has what the marker would say, or more: a producer epoch above it comes only behind its transaction's
 # end.
-WRITTEN = (ErrorCode.NONE, ErrorCode.INVALID_PRODUCER_EPOCH)
+WRITTEN = (ErrorCode.NONE, ErrorCode.INVALID_PRODUCER_EPOCH)  # guard: marker-for-a-leader-that-moved
 
 
 class Decision:
@@ -83,6 +83,7 @@ class Markers:
             if entry.current is not None and entry.current.state in DECIDED
         ]
         assert all(decision.entry not in self.decisions for decision in fresh), "it is carried out once"
+        # guard: decisions-die-with-their-coordinator
         self.decisions |= {decision.entry: decision for decision in fresh}
         return self.carry_out(fresh, now)
 

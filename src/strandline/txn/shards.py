@@ -80,7 +80,7 @@ class TxnShards(Shards[Shard]):
         assert entry.current is None or following.state in TRANSITIONS[entry.current.state], "it was made from another"
         if not self.is_current(shard):
             return then(ErrorCode.NOT_COORDINATOR, now)
-        entry.pending = following
+        entry.pending = following  # guard: answered-before-it-is-decided
 
         def done(error: ErrorCode, base_offset: int, now: Instant) -> list[Effect]:
             del base_offset

@@ -144,7 +144,7 @@ class Transaction(Value, frozen=True):
         it, and must not go on."""
         state = State.PREPARE_COMMIT if commits else State.PREPARE_ABORT
         assert not (commits and self.state is not State.ONGOING), "nothing is there to commit"
-        bumps = version >= BUMPS_EPOCHS or is_fenced or self.is_kept
+        bumps = version >= BUMPS_EPOCHS or is_fenced or self.is_kept  # guard: each-end-begins-an-epoch
         assert (fresh_id is not None) == (bumps and self.is_exhausted) and not (bumps and self.lacks_id(fresh_id))
         producer_id, newest = self.client
         is_same_id = producer_id == self.producer_id

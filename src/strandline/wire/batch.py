@@ -256,6 +256,7 @@ def repacked(header: BatchHeader, buffer: Buffer, codec: Codec, packed: Buffer) 
     """The batch with the same records in the form that `codec` gave them. All else is kept; length and CRC are new."""
     assert header.record_count > 0, "there is nothing to pack"
     batch = bytearray(HEADER_SIZE + len(packed))
+    # guard: recompressed-batch-forgets-its-producer
     batch[:HEADER_SIZE] = buffer[header.position : header.position + HEADER_SIZE]
     batch[HEADER_SIZE:] = packed
     PREFIX.pack_into(batch, 0, header.base_offset, len(batch) - LOG_OVERHEAD, header.partition_leader_epoch)

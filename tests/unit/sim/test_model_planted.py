@@ -53,7 +53,7 @@ FOUND: dict[str, tuple[Setup, str]] = {
         TWO,
         "broker 2 was elected uncleanly, and the loss ledger has 0 entries of it",
     ),
-    "designated-before-the-eligible": (TWO, "the leader is not in the ISR"),
+    "preferred-replica-elected-out-of-sync": (TWO, "the leader is not in the ISR"),
     "recovery-without-all-who-were-eligible": (
         RECOVERED,
         "broker 1 was elected by a recovery (Balanced) that may not end yet",

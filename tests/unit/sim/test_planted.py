@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 import tests.planted
 from tests.planted import PLANTED, NotPlanted, Planted, install
-from tests.planted.hook import ROOT, mutated, source_of
+from tests.planted.changes import Gives, Instead, Swap
+from tests.planted.guards import ROOT, module_of, source_of
+from tests.planted.hook import changes_by_module, mutated
 from tests.rows import each
 
 BY_NAME = each("planted", PLANTED.values(), ids=PLANTED.keys())
@@ -20,17 +22,22 @@ LINES_MAX = 3
 
 @BY_NAME
 def test_a_planted_bug_changes_the_code_of_its_module_and_it_still_compiles(planted: Planted) -> None:
-    for change in planted.changes:
-        source = source_of(change.module)
-        with_bug = mutated(change, source)
-        assert ast.dump(ast.parse(with_bug)) != ast.dump(ast.parse(source))
-        compile(with_bug, change.module, "exec")
+    for module, changes in changes_by_module(planted).items():
+        source = source_of(module)
+        for change in changes:
+            with_bug = mutated([change], source)
+            assert ast.dump(ast.parse(with_bug)) != ast.dump(ast.parse(source))
+            compile(with_bug, module, "exec")
 
 
 @BY_NAME
 def test_a_planted_bug_is_small_and_says_what_it_costs(planted: Planted) -> None:
-    for text in (text for change in planted.changes for text in (change.old, change.new)):
-        assert text.strip("\n").count("\n") < LINES_MAX
+    for change in planted.changes:
+        match change.how:
+            case Swap(old=text) | Gives(value=text):
+                assert "\n" not in text
+            case Instead(text=text):
+                assert text.count("\n") < LINES_MAX
     assert planted.harm
     assert planted.trap
     assert re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)+", planted.name)
@@ -39,13 +46,13 @@ def test_a_planted_bug_is_small_and_says_what_it_costs(planted: Planted) -> None
 @BY_NAME
 def test_no_bug_is_planted_where_the_hook_itself_has_been(planted: Planted) -> None:
     """What the hook imports is imported before a bug can be planted in it."""
-    assert not any(change.module.startswith(("strandline.sim", "strandline.base")) for change in planted.changes)
+    assert not any(module.startswith(("strandline.sim", "strandline.base")) for module in changes_by_module(planted))
 
 
 def test_names_are_those_of_the_table_and_no_two_bugs_are_the_same() -> None:
     assert all(planted.name == name for name, planted in PLANTED.items())
-    changes = [planted.changes for planted in PLANTED.values()]
-    assert len(set(changes)) == len(changes) >= 30
+    bugs = [(planted.changes, planted.found_by) for planted in PLANTED.values()]  # some are found in both ways
+    assert len(set(bugs)) == len(bugs) >= 30
 
 
 def test_every_guard_that_the_formal_model_marks_is_taken_away_once() -> None:
@@ -110,7 +117,7 @@ def test_planting_imports_nothing_that_a_bug_may_be_planted_in() -> None:
     program = "import sys, tests.planted\nprint(*sorted(m for m in sys.modules if m.startswith('strandline')))"
     imported = set(run(program).stdout.split())
     assert "strandline.base.value" in imported
-    assert not imported & {change.module for planted in PLANTED.values() for change in planted.changes}
+    assert not imported & {module_of(change.guard) for planted in PLANTED.values() for change in planted.changes}
 
 
 def test_a_bug_in_a_module_that_is_imported_already_is_refused() -> None:
@@ -128,21 +135,24 @@ def test_a_second_bug_in_one_process_is_refused() -> None:
     assert "one-batch-remembered is planted already" in run(PLANT + "install('votes-twice')").stderr
 
 
-@pytest.mark.parametrize("source", ["nothing of the kind", "BATCHES_MAX = 5\nBATCHES_MAX = 5\n"], ids=["gone", "twice"])
-def test_a_bug_whose_place_is_not_certain_is_refused(source: str) -> None:
-    with pytest.raises(NotPlanted, match="not once"):
-        mutated(PLANTED["one-batch-remembered"].changes[0], source)
-
-
 def test_a_bug_of_two_guards_is_planted_in_both() -> None:
     name = next(planted.name for planted in PLANTED.values() if planted.also is not None)
     asks = f"""
 from tests.planted import PLANTED, install
+from tests.planted.guards import module_of, source_of
 install({name!r})
 import importlib
 for change in PLANTED[{name!r}].changes:
-    module = importlib.import_module(change.module)
-    print(change.old in module.__loader__.get_source(change.module), end=" ")
+    module = module_of(change.guard)
+    print(importlib.import_module(module).__loader__.get_source(module) == source_of(module), end=" ")
 """
     seen = run(asks)
     assert seen.stdout == "False False ", seen.stderr
+
+
+def test_two_guards_of_one_file_go_together() -> None:
+    both = next(planted for planted in PLANTED.values() if len(planted.changes) > len(changes_by_module(planted)))
+    [(module, changes)] = changes_by_module(both).items()
+    source = source_of(module)
+    first, second = (mutated([change], source) for change in changes)
+    assert len({source, first, second, mutated(changes, source)}) == 4

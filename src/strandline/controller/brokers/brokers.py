@@ -49,7 +49,7 @@ def plan_registration(request: BrokerRegistrationRequest, basis: Basis, is_alive
     if why is not None:
         return Plan((), BrokerRegistrationResponse(error_code=why))
     assert request.broker_id >= 0
-    if old is not None and old.incarnation_id == request.incarnation_id:
+    if old is not None and old.incarnation_id == request.incarnation_id:  # guard: new-incarnation-keeps-the-epoch
         # A directory that failed does not come back within an incarnation: a request that still has it is late.
         request = replace(request, log_dirs=tuple(d for d in request.log_dirs if d in old.log_dirs))
         record = registration(request, old.epoch, old.fenced, old.in_controlled_shutdown, old.follows_on)
@@ -57,10 +57,11 @@ def plan_registration(request: BrokerRegistrationRequest, basis: Basis, is_alive
         withdrawn = basis.withdrawn(old.node_id, request.lost_replicas, registers=True)
         lost = basis.departure(old.node_id, False, gone, withdrawn)
         return Plan((*lost, record), BrokerRegistrationResponse(broker_epoch=old.epoch))
+    # guard: unclean-stop-unnoticed
     is_clean = (NEVER_REGISTERED if old is None else old.epoch) == request.previous_broker_epoch
     node = NodeId(request.broker_id)
     withdrawn = basis.withdrawn(node, request.lost_replicas, registers=True)
-    changes = basis.departure(node, lost_tail=not is_clean, withdrawn=withdrawn)
+    changes = basis.departure(node, lost_tail=not is_clean, withdrawn=withdrawn)  # guard: restart-leaves-the-isr-alone
     epoch = basis.next_offset + len(changes)
     assert old is None or epoch > old.epoch, "epochs are offsets of one log"
     follows_on = old is not None and old.incarnation_id == request.whole_after
@@ -161,7 +162,7 @@ def plan_heartbeat(request: BrokerHeartbeatRequest, basis: Basis) -> Plan:
         new = Next(fenced=broker.fenced or len(lost) == len(broker.log_dirs))
     elif new.fenced and not broker.fenced:
         records = plan_fencing(broker, basis, withdrawn, is_leaving=new.should_shut_down)
-    elif withdrawn:
+    elif withdrawn:  # guard: let-in-before-its-losses-are-heard
         # Before it is let in, or it could be elected as if it had everything. The next heartbeat does the rest.
         records = tuple(basis.withdrawals(broker.node_id, withdrawn))
         new = Next(fenced=broker.fenced, shutting_down=broker.in_controlled_shutdown)
@@ -223,7 +224,7 @@ def plan_lost_directories(broker: Broker, lost: list[Uuid], basis: Basis, withdr
             return tuple(basis.departure(broker.node_id, False, (), withdrawn))
         return plan_fencing(broker, basis, withdrawn)
     record = BrokerRegistrationChangeRecord(broker_id=broker.node_id, broker_epoch=broker.epoch, log_dirs=left)
-    return (*basis.departure(broker.node_id, False, lost, withdrawn), record)
+    return (*basis.departure(broker.node_id, False, lost, withdrawn), record)  # guard: lost-directory-keeps-its-leaders
 
 
 def change_of(broker: Broker, *, fenced: int = 0, in_controlled_shutdown: int = 0) -> BrokerRegistrationChangeRecord:
@@ -243,6 +244,6 @@ def plan_unregistration(request: UnregisterBrokerRequest, basis: Basis) -> Plan:
     if broker is None:
         message = f"Broker ID {request.broker_id} is not currently registered"
         return Plan((), UnregisterBrokerResponse(error_code=ErrorCode.BROKER_ID_NOT_REGISTERED, error_message=message))
-    changes = basis.departure(broker.node_id, lost_tail=True)
+    changes = basis.departure(broker.node_id, lost_tail=True)  # guard: unregistering-loses-the-tail
     record = UnregisterBrokerRecord(broker_id=broker.node_id, broker_epoch=broker.epoch)
     return Plan((*changes, record), UnregisterBrokerResponse())

@@ -70,10 +70,11 @@ def plan_located(
     topic, broker, former = basis.image.topics[at.topic_id], basis.image.brokers[node], directory_of(old, node)
     isr = tuple(member for member in old.isr if member != node)
     rules = basis.rules(topic, leaving=node)
+    # guard: begins-in-an-empty-directory
     if former != directory and not broker.is_online(former) and rules.is_elr_enabled:
         # No log was moved: the former directory is gone, and in another one the replica begins empty. Being eligible
         # is being so with a directory (L5). Without ELR the last member of an ISR stays, whatever it has lost.
         return plan_change(at, old, Wish(isr=isr, located=located, lost_tail=(node,)), rules)
     if broker.is_online(directory):
-        return plan_change(at, old, Wish(located=located), basis.rules(topic))
+        return plan_change(at, old, Wish(located=located), basis.rules(topic))  # guard: moves-between-directories
     return plan_change(at, old, Wish(isr=isr, located=located), rules)

@@ -96,7 +96,7 @@ def why_not_altered(
         return E.FENCED_LEADER_EPOCH
     if broker != old.leader:
         return E.INVALID_REQUEST
-    if proposal.partition_epoch < old.partition_epoch:
+    if proposal.partition_epoch < old.partition_epoch:  # guard: old-partition-epoch-accepted
         return E.INVALID_UPDATE_VERSION
     if not isr or len(set(isr)) != len(isr) or not set(isr) <= set(old.replicas) or old.leader not in isr:
         return E.INVALID_REQUEST
@@ -112,11 +112,11 @@ def why_not_altered(
 def is_ineligible(state: BrokerState, old: Partition, basis: Basis) -> bool:
     node = NodeId(state.broker_id)
     broker = basis.image.brokers.get(node)
-    if broker is None or not broker.is_active:
+    if broker is None or not broker.is_active:  # guard: fenced-broker-accepted
         return True
     if not basis.image.is_online(node, old):
         return True
-    return state.broker_epoch not in (EPOCH_UNKNOWN, broker.epoch)
+    return state.broker_epoch not in (EPOCH_UNKNOWN, broker.epoch)  # guard: rebooted-follower-accepted
 
 
 def refused(at: TopicIdPartition, error: ErrorCode) -> PartitionDataResponse:

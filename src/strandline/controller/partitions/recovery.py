@@ -226,6 +226,7 @@ def choice(
     is_over = recovery.ends <= now
     if recovery.strategy is Strategy.BALANCED:
         asked_for = (*partition.isr, *partition.elr, *partition.last_known_elr)  # where asked for by hand, all of them
+        # guard: recovery-without-all-who-were-eligible
         is_enough = bool(asked_for) and all(node in known for node in asked_for) and (have_all_answered or is_over)
     elif recovery.is_manual:
         is_enough = have_all_answered or is_over
@@ -244,6 +245,7 @@ def candidates(partition: Partition) -> Iterator[NodeId]:
     """All replicas but those that are still being added, and never were in sync: the end of the reassignment would
     take the others away, and with them perhaps all that there is."""
     known = (*partition.isr, *partition.elr, *partition.last_known_elr)
+    # guard: added-replica-recovered
     return (node for node in partition.replicas if node not in partition.adding_replicas or node in known)
 
 

@@ -52,7 +52,7 @@ def standing_of(
     known = partition.last_known_elr
     if not known or not all(map(is_registered, known)):
         return Standing.OPERATOR
-    return Standing.RECOVERY if all(map(lives, known)) else Standing.LAST_ELIGIBLE
+    return Standing.RECOVERY if all(map(lives, known)) else Standing.LAST_ELIGIBLE  # guard: all-who-were-eligible-live
 
 
 def standing_in(image: Image, partition: Partition, strategy: Strategy, is_managed: bool) -> Standing:

@@ -40,7 +40,7 @@ def cleanable(log: Log, stable_end: int, now: Instant, durable_end: int | None =
     if not log.log_start_offset <= first_dirty <= log.log_end_offset:
         first_dirty = log.log_start_offset
     sealed = list(zip(log.segments, log.bases[1:], strict=False))
-    bound = min(stable_end, log.recovery_point)
+    bound = min(stable_end, log.recovery_point)  # guard: cleaned-above-the-high-watermark
     if durable_end is not None:
         bound = min(stable_end, durable_end)
     end = log.bases[0]

@@ -90,8 +90,10 @@ class Kept:
     def is_kept(self, record: Record, header: BatchHeader) -> bool:
         if record.offset >= self.end:
             return True
+        # guard: last-of-a-key-dropped
         if record.key is None or record.offset < self.last_of_key.get(fingerprint(record.key), -1):
             return False
+        # guard: tombstone-dropped-at-once
         return record.value is not None or not header.has_delete_horizon or self.now < header.base_timestamp
 
     def is_kept_empty(self, header: BatchHeader) -> bool:

@@ -64,6 +64,7 @@ class Marker(msgspec.Struct, frozen=True, rename="camel"):
     @classmethod
     def of(cls, place: Place, directory_id: Uuid, broker_epoch: int) -> Self:
         together = tuple(sorted(uuid_text(each) for _, each in place.directories))
+        # guard: marker-names-all-directories
         return cls(0, broker_epoch, place.cluster_id, place.node_id, uuid_text(directory_id), together, place.dead)
 
 
@@ -105,7 +106,7 @@ def take_clean_shutdown(disk: Disk, place: Place) -> Stop | None:
         if marker is not None:
             found[directory] = marker
         if content is not None:
-            disk.remove(path)
+            disk.remove(path)  # guard: marker-outlives-the-start
             disk.sync([directory])
     epochs = [marker.broker_epoch for marker in found.values()]
     together = tuple(sorted(uuid_text(each) for directory, each in place.directories if directory in found))

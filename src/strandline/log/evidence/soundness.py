@@ -56,7 +56,7 @@ class Checked(Value, frozen=True):
 
 def is_sound(log: Log, header: BatchHeader, buffer: memoryview, offset: int) -> bool:
     """`offset`: where the batch before it ended, if that is known."""
-    if why_invalid(header, buffer) is not None:
+    if why_invalid(header, buffer) is not None:  # guard: scrubber-trusts-every-crc
         return False
     follows = offset in (UNKNOWN, header.base_offset)
     if not follows and (header.base_offset < offset or not log.gaps.may_precede(header.base_offset)):

@@ -44,7 +44,7 @@ def load_segments(
     """Add to `segments` what lies on disk, as far as it can be trusted."""
     assert not segments
     disk, directory, unsynced = segments.disk, segments.directory, segments.unsynced
-    if finish_swaps(disk, directory):
+    if finish_swaps(disk, directory):  # guard: swap-not-finished-at-start
         unsynced.add(directory)
     bases = list_segments(disk, directory)
     epochs = read_epochs(disk, directory)
@@ -123,7 +123,7 @@ def ends_at(segment: Segment, gaps: Gaps, following: int) -> bool:
 
 def is_continued(gaps: Gaps, end: int, following: int) -> bool:
     """Only where a cleaner was may a segment end before the next one begins."""
-    return end == following or gaps.may_separate(end, following)
+    return end == following or gaps.may_separate(end, following)  # guard: lost-segment-taken-for-a-gap
 
 
 def drop_files(segments: Segments, bases: list[int], interval_bytes: int) -> None:

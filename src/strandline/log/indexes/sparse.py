@@ -115,7 +115,7 @@ class OffsetIndex(SparseIndex):
 
     def position_of(self, offset: int) -> int:
         """A position at or before the batch that holds `offset`, as near to it as the index knows."""
-        at = bisect_right(self.offsets, offset - self.base_offset)
+        at = bisect_right(self.offsets, offset - self.base_offset)  # guard: index-points-behind
         return self.positions[at - 1] if at else 0
 
     def truncate(self, position: int) -> None:

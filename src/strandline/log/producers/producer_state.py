@@ -76,6 +76,7 @@ class ProducerState:
             if name.endswith(f"{SUFFIX}.tmp"):
                 self.disk.remove(f"{self.directory}/{name}")
         self.snapshots = offsets_in(self.disk, self.directory)
+        # guard: producer-snapshot-ahead-of-the-log
         sound = [offset for offset in self.snapshots if offset <= end and offset < believed_below]
         bases = self.segments.bases
         # The newest may be of a clean stop, in the middle of the last segment.
@@ -101,6 +102,7 @@ class ProducerState:
                 self.keep(self.snapshots[:-1])
                 continue
             if any(producer.coordinator_epoch >= 0 for producer in found.known.values()):
+                # guard: cut-marker-still-ends
                 found.end_offset = offset  # where their markers are is not written down: a cut may take one
             self.producers.forget_gone(start, now, self.expiration_ms)
             unread = offset
@@ -135,6 +137,7 @@ class ProducerState:
 
     def cut_end(self, start: int, end: int, now: Instant) -> None:
         """The log was truncated to `end`. Only if a batch of a producer went must something be read."""
+        # guard: producer-snapshot-survives-truncation
         self.keep([offset for offset in self.snapshots if offset <= end])
         self.cut_aborted(end)
         if self.producers.end_offset > end:

@@ -15,7 +15,7 @@ from strandline.log.producers.transactions import Ended, Transactions
 from strandline.wire.batch import SEQUENCE_MAX, BatchHeader
 from strandline.wire.control import EndTxnMarker
 
-BATCHES_MAX = 5
+BATCHES_MAX = 5  # guard: one-batch-remembered
 STRICT_MARKERS = 2  # the transaction.version from which each end of a transaction has a producer epoch of its own
 EPOCH_MAX = (1 << 15) - 1
 
@@ -62,6 +62,7 @@ class Producers:
                 return old
         last = producer.batches[-1].last_sequence
         expected = 0 if last == SEQUENCE_MAX else last + 1
+        # guard: producer-gaps-accepted
         return None if batch.base_sequence == expected else ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
 
     def why_no_marker(self, producer_id: int, epoch: int, marker: EndTxnMarker, version: int) -> ErrorCode | None:

@@ -54,7 +54,7 @@ class Transactions:
         if not self.ended and not self.open:
             return high_watermark
         self.committed(high_watermark)
-        bounds = [high_watermark, *(one.first_offset for one in self.ended)]
+        bounds = [high_watermark, *(one.first_offset for one in self.ended)]  # guard: uncommitted-marker-decides
         if self.open:
             bounds.append(next(iter(self.open.values())))
         return min(bounds)

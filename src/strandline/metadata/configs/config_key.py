@@ -106,7 +106,7 @@ def read_value(kind: str, text: str) -> ConfigValue:
     if not (digits.isascii() and digits.isdigit()):
         return None
     digits = digits.lstrip("0") or "0"  # Python reads no more than some thousand digits, and nobody means them
-    if len(digits) > LONGEST_NUMBER:
+    if len(digits) > LONGEST_NUMBER:  # guard: numbers-of-any-length
         return None
     number = -int(digits) if text[0] == "-" else int(digits)
     half = 1 << (BITS[kind] - 1)

@@ -75,5 +75,6 @@ def decode_quorum_state(content: bytes | None, path: str) -> tuple[ElectionState
         raise DamagedFileError(f"{path} has the epoch {stored.leader_epoch}: epochs are never negative")
     if not VOTES_LOST <= stored.applied_offset <= SHORT:
         raise DamagedFileError(f"{path} has the applied offset {stored.applied_offset}: no log has such an offset")
+    # guard: vote-forgotten-at-restart
     election = ElectionState(max(stored.leader_epoch, 0), NodeId(stored.leader_id), NodeId(stored.voted_id))
     return election, stored.applied_offset

@@ -100,7 +100,7 @@ def read(log: RaftLog, me: NodeId, voters: tuple[NodeId, ...], now: Instant) -> 
         what = "is missing" if content is None else f"is of epoch {election.epoch}"
         why = f"{log.quorum_state_path} {what}, and the metadata log beside it has records of epoch {log.last_epoch}"
         mark = VOTES_LOST
-    elif not why and log.log_end_offset < applied:
+    elif not why and log.log_end_offset < applied:  # guard: lost-metadata-unnoticed
         why = f"the metadata log ends at {log.log_end_offset}, and it was committed and durable here up to {applied}"
     evidence = Evidence(min(applied, log.log_end_offset), applied, now)
     assert evidence.applied >= VOTES_LOST

@@ -48,7 +48,7 @@ class Promises:
             effects.append(self.held.pop(0)[1])
         for effect in out:
             match effect:
-                case Send() | Reply() if self.count > self.durable:
+                case Send() | Reply() if self.count > self.durable:  # guard: vote-told-before-durable
                     self.held.append((self.count, effect))
                 case _:
                     effects.append(effect)

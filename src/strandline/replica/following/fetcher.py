@@ -306,7 +306,7 @@ class Fetcher:
             self.delay(at, config.fetch_retry_ms if went is Next.RETRY_SOON else config.fetch_backoff_ms, now)
         elif (
             went is Next.STALE
-            or role.log.log_end_offset != asked.offset
+            or role.log.log_end_offset != asked.offset  # guard: log-end-moved-since-asked
             or role.log.log_start_offset != asked.log_start_offset
             or answer.diverging_epoch >= 0
         ):

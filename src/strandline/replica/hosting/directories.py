@@ -71,9 +71,9 @@ class Directories:
         """
         if any(log_dir.directory_id == directory for log_dir in self.live):
             return False
-        if directory in self.offline_ids:
+        if directory in self.offline_ids:  # guard: empty-log-in-place-of-an-offline-one
             return True
-        return bool(self.offline) and not is_new
+        return bool(self.offline) and not is_new  # guard: empty-log-where-its-place-is-unknown
 
     def reported_id(self, log_dir: LogDir) -> Uuid:
         """The id by which the controller knows an offline directory."""

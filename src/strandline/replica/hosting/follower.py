@@ -119,6 +119,7 @@ class Follower:
 
     def fits(self, asked: Position) -> bool:
         """Is an answer to that question of any use now?"""
+        # guard: answer-fits-the-question
         return asked.leader_epoch == self.epoch and asked.offset == self.log.log_end_offset
 
     def served(self, asked: Position, answer: Served, now: Instant) -> Next:
@@ -148,7 +149,7 @@ class Follower:
         end = log.log_end_offset
         if end == asked.offset and buffers_of(answer.records):
             return Next.RETRY_SOON  # nothing of it may be appended in this epoch: metadata must say more first
-        high_watermark = min(answer.high_watermark, end)
+        high_watermark = min(answer.high_watermark, end)  # guard: follower-raises-high-watermark-past-its-log
         if high_watermark > self.high_watermark:
             self.high_watermark = high_watermark
             log.transactions.committed(high_watermark)
@@ -194,7 +195,7 @@ class Follower:
             return min(end, self.log.log_end_offset)
         if own_epoch == epoch:
             return min(own_end, end)
-        return min(own_end, self.log.log_end_offset)
+        return min(own_end, self.log.log_end_offset)  # guard: kip-101-truncation
 
     def expected_losses(self, asked: Position, answer: Served, now: Instant) -> list[LossEvent]:
         """What `served` is going to note."""
@@ -246,10 +247,10 @@ class Follower:
         self.cuts += 1
         if cut.is_all:
             self.log.truncate_fully_and_start_at(cut.target)
-            self.high_watermark = cut.target
+            self.high_watermark = cut.target  # guard: high-watermark-survives-a-fresh-start
             return
         self.log.truncate_to(cut.target)  # also where nothing is cut: an epoch that starts there goes (T33)
-        self.clamp()
+        self.clamp()  # guard: high-watermark-survives-truncation
         assert self.high_watermark <= self.log.log_end_offset <= cut.target, self.name
 
     def clamp(self) -> None:

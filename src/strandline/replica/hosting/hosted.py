@@ -150,7 +150,7 @@ class Hosted:
         assert not leader.is_under_min_isr(), "the high watermark does not move then"
         effects: list[Effect] = []
         waiting = self.waiting
-        while waiting and waiting[0].required <= leader.high_watermark:
+        while waiting and waiting[0].required <= leader.high_watermark:  # guard: waits-for-one-record-less
             waiter = waiting.popleft()
             if not waiter.done:
                 effects += waiter.complete(ErrorCode.NONE, now)
@@ -212,5 +212,5 @@ def leader_epoch_error(role: Role, current_leader_epoch: int) -> ErrorCode | Non
     if current_leader_epoch < 0 or current_leader_epoch == role.epoch:
         return None
     if current_leader_epoch < role.epoch:
-        return ErrorCode.FENCED_LEADER_EPOCH
+        return ErrorCode.FENCED_LEADER_EPOCH  # guard: fetch-in-an-older-epoch
     return ErrorCode.UNKNOWN_LEADER_EPOCH

@@ -46,6 +46,7 @@ class ReplicaState(Struct, frozen=True, gc=False):
     broker_epoch: int
 
 
+# guard: unknown-follower-counts-as-complete
 NEVER_FETCHED = ReplicaState(-1, -1, LONG_AGO, -1, LONG_AGO, UNKNOWN_BROKER_EPOCH)
 
 
@@ -120,6 +121,7 @@ class Leader:
         # not counted: enough for every fetch that waits to look.
         self.unseen_bytes = 0 if high_watermark == log.log_end_offset else MANY_BYTES
         log.begin_epoch(self.epoch)
+        # guard: new-leader-believes-followers-have-its-log
         in_sync = ReplicaState(-1, -1, now, -1, LONG_AGO, UNKNOWN_BROKER_EPOCH)
         self.followers: dict[NodeId, ReplicaState] = {
             node: in_sync if node in partition.isr else NEVER_FETCHED for node in self.others()
@@ -162,12 +164,12 @@ class Leader:
             return "it is in the ISR"
         if type(self.isr) is not Committed:
             return "another change of the ISR is under way"
-        if state.log_end_offset < self.high_watermark:
+        if state.log_end_offset < self.high_watermark:  # guard: joins-below-high-watermark
             return "it lacks committed records"
-        if state.log_end_offset < self.epoch_start_offset:
+        if state.log_end_offset < self.epoch_start_offset:  # guard: joins-below-epoch-start
             # Records between an old high watermark and the start of this epoch may be committed (T36).
             return "it has not reached the start of this leader epoch"
-        if self.is_under_min_isr() and not self.is_caught_up(state, now):
+        if self.is_under_min_isr() and not self.is_caught_up(state, now):  # guard: laggard-joins-under-min-isr
             # The high watermark stands still, so that passing it proves little (T18).
             return "it is far behind while the high watermark is frozen"
         if not self.is_eligible(node, state.broker_epoch):
@@ -202,6 +204,7 @@ class Leader:
     def is_left_behind(self, node: NodeId, broker_epoch: int) -> bool:
         """Is it of an earlier incarnation than one that has fetched in this epoch (T15), or than metadata names; or of
         none that there can be?"""
+        # guard: earlier-incarnation-overwrites-later
         return UNKNOWN_BROKER_EPOCH < broker_epoch < self.latest_of(node) or not self.cluster.can_be(broker_epoch)
 
     def latest_of(self, node: NodeId) -> int:
@@ -237,15 +240,16 @@ class Leader:
     def advance(self, now: Instant) -> bool:
         """Recompute the high watermark: after an append, a fetch, and every change of the committed ISR (T20)."""
         isr = self.isr
-        if len(isr.isr) < self.min_isr:
+        if len(isr.isr) < self.min_isr:  # guard: isr-has-min-isr
             return False
         new = self.log.log_end_offset
         old = self.high_watermark
         if new == old:
             return False
-        maximal = isr.maximal
+        maximal = isr.maximal  # guard: leaver-forgotten-before-agreed
         for node, state in self.followers.items():
             if state.log_end_offset < new and (
+                # guard: counts-for-the-high-watermark
                 node in maximal or (self.is_caught_up(state, now) and self.is_eligible(node, state.broker_epoch))
             ):
                 new = state.log_end_offset
@@ -291,7 +295,7 @@ class Leader:
 
     def committed(self, isr: tuple[NodeId, ...], partition_epoch: PartitionEpoch) -> bool:
         """The controller says what is committed. An older or equal partition epoch says nothing new."""
-        if partition_epoch <= self.partition_epoch:
+        if partition_epoch <= self.partition_epoch:  # guard: older-isr-taken-for-news
             return False
         assert self.cluster.me in isr
         self.partition_epoch = partition_epoch

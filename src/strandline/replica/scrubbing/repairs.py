@@ -216,7 +216,7 @@ class Repairs:
             patch, end = found
             assert damage.start < end <= upto, hosted.name
             assert damage.position + len(patch) <= damage.until, hosted.name
-            segment.file.write_at(damage.position, patch)
+            segment.file.write_at(damage.position, patch)  # guard: repair-at-the-wrong-place
             log.mended(patch, damage.start, end, now)
         finally:
             log.segments.rest(segment)

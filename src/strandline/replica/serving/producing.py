@@ -262,7 +262,7 @@ class Producing:
             log_append_time_ms=appended.log_append_time,
             log_start_offset=appended.log_start_offset,
         )
-        if acks == ACKS_ALL and leader.high_watermark <= appended.last_offset:
+        if acks == ACKS_ALL and leader.high_watermark <= appended.last_offset:  # guard: acks-all-waits
             part = Part(parked, appended.last_offset + 1, row)
             if not was_held:
                 parked.waits.append((hosted, part))
@@ -343,7 +343,7 @@ class Producing:
         None: the broker itself appends. `effects`: see `produce_one`."""
         counters = hosted.counters
         counters.produces += 1
-        if acks == ACKS_ALL and len(leader.isr.isr) < leader.min_isr:
+        if acks == ACKS_ALL and len(leader.isr.isr) < leader.min_isr:  # guard: pending-replica-counts-for-acks-all
             if where is not None:
                 self.awaited.refused(where, records, now)
             return Refused(ErrorCode.NOT_ENOUGH_REPLICAS, message_of(ErrorCode.NOT_ENOUGH_REPLICAS))
@@ -371,6 +371,7 @@ class Producing:
     def fail_under_min_isr(self, hosted: Hosted, now: Instant) -> list[Effect]:
         """The high watermark stands until the ISR grows, which may take longer than a producer's patience."""
         assert type(hosted.role) is Leader and hosted.role.is_under_min_isr(), hosted.name
+        # guard: acknowledged-when-the-isr-became-too-small
         return hosted.fail_those(Part, ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND, now)
 
     def append_internal(

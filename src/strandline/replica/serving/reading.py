@@ -89,7 +89,7 @@ class Reading:
             assert hosted is not None and role is not None  # for the type checker
             log = role.log
             high_watermark, stable_end = role.high_watermark, role.last_stable_offset
-            upto = log.log_end_offset if is_follower else stable_end if committed else high_watermark
+            upto = log.log_end_offset if is_follower else stable_end if committed else high_watermark  # guard: visible
             if interest.offset < upto:
                 read = None
                 if (left > 0 or size == 0) and not (has_quota and self.is_held_back(hosted, context.replica, now)):
@@ -129,6 +129,7 @@ class Reading:
         if found:
             *_, last = batches(read.buffers[-1])
             rows = {(one.first_offset, one.producer_id) for one in found if one.first_offset < last.next_offset}
+        # guard: aborted-are-not-named
         aborted = tuple(AbortedTransaction(producer_id=one, first_offset=first) for first, one in sorted(rows))
         return replace(row, aborted_transactions=aborted)
 
@@ -166,7 +167,7 @@ class Reading:
             epoch, end = log.end_offset_for_epoch(LeaderEpoch(last_epoch))
             if epoch < 0 or offset < log.log_start_offset:
                 return out_of_range(interest, role)
-            if epoch < last_epoch or end < offset:
+            if epoch < last_epoch or end < offset:  # guard: divergent-epoch-unnoticed
                 return PartitionData(
                     partition_index=interest.index,
                     high_watermark=role.high_watermark,
@@ -222,7 +223,7 @@ class Reading:
     def is_held_back(self, hosted: Hosted, replica: NodeId, now: Instant) -> bool:
         """Is this follower throttled, and the quota exceeded? Never one in the ISR, or it would fall out of it."""
         assert type(hosted.role) is Leader
-        return (
+        return (  # guard: quota-holds-back-who-is-in-sync
             replica not in hosted.role.isr.isr and self.quota.is_throttled(*hosted.name) and self.quota.is_exceeded(now)
         )
 

@@ -46,6 +46,7 @@ def preferred_read_replica(
     """None: the leader itself."""
     others: list[ReplicaView] = []
     for node, state in leader.followers.items():
+        # guard: lagging-replica-offered
         if node in leader.isr.isr and state.log_start_offset <= offset <= state.log_end_offset:
             broker = brokers.get(node)
             if broker is not None and not broker.fenced and listener in broker.endpoints:

@@ -69,6 +69,7 @@ class Checkpoints:
         return {hosted.name: hosted.high_watermark for hosted in self.in_directory(log_dir)}
 
     def recovery_points(self, log_dir: LogDir) -> Offsets:
+        # guard: recovery-point-runs-ahead
         return {hosted.name: hosted.log.recovery_point for hosted in self.in_directory(log_dir)}
 
     def log_starts(self, log_dir: LogDir) -> Offsets:
@@ -144,7 +145,7 @@ class Checkpoints:
         path = f"{log_dir.path}/{file}"
         self.saved.pop(path, None)
         try:
-            self.disk.save(path, content)
+            self.disk.save(path, content)  # guard: older-checkpoint-overtakes
         except DiskError as error:
             self.host.fail(log_dir, error)
             return False

@@ -164,6 +164,7 @@ class Cleaner:
             return []
         assert not run.is_syncing
         run.is_syncing = True
+        # guard: swapped-before-durable
         return [Sync(run.compaction.unsynced(), CleanedSynced(self.count, run.directory))]
 
     def synced(self, event: Synced | SyncFailed, now: Instant) -> list[Effect]:

@@ -91,7 +91,7 @@ class Flushing:
     def sync_failed(self, event: SyncFailed) -> None:
         token: LogFlushed | CheckpointSaved = event.token
         if type(token) is LogFlushed:
-            self.in_flight.pop(token.at, None)
+            self.in_flight.pop(token.at, None)  # guard: failed-flush-taken-for-done
         self.host.fail(token.directory, event.error)
 
 

@@ -123,7 +123,7 @@ class Verifying:
         known = leader.log.producers.known.get(header.producer_id)
         is_open = leader.log.transactions.is_open(header.producer_id)
         is_known = is_open and known is not None and known.epoch == header.producer_epoch
-        return not is_known and self.is_enabled
+        return not is_known and self.is_enabled  # guard: nothing-is-verified
 
     @property
     def is_enabled(self) -> bool:

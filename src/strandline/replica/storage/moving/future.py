@@ -53,7 +53,7 @@ class Future:
         current = hosted.log
         try:
             self.log.reconfigure(current.config)
-            align(self.log, current)
+            align(self.log, current)  # guard: future-log-not-cut
         except DiskError as error:
             host.fail(self.directory, error)
             return 0

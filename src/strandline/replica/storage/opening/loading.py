@@ -59,6 +59,7 @@ class Loading:
         self.findings.stopped(clean, left)
         # If a replica has two logs, the one that the clean stop recorded comes first.
         for log_dir in sorted(self.host.directories.live, key=lambda one: not self.findings.vouches_for(one)):
+            # guard: logs-compared-with-the-marker
             rows = left.get(log_dir.path) if clean and left is not None else None
             try:
                 effects.extend(self.load_directory(log_dir, now, self.findings.vouches_for(log_dir), rows))
