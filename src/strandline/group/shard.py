@@ -69,7 +69,6 @@ class Shard:
         producer_id: int = NO_PRODUCER_ID,
     ) -> None:
         """Replay one record. `producer_id`: in whose transaction it is."""
-        assert record_offset >= 0, "it is replayed when it is written"
         is_alone = producer_id == NO_PRODUCER_ID
         match key, value:
             case OffsetCommitKey(), OffsetCommitValue():

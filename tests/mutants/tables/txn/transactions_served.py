@@ -50,4 +50,31 @@ TRANSACTIONS_SERVED = table(
         (HANGING + "test_t42_what_its_coordinator_does_not_have_there_is_aborted_and_stays_in_the_ledger",),
         ("T42",),
     ),
+    Mutant(
+        "a suspect that nobody was asked about counts as unknown",
+        "replica/serving/transactions/hanging.py",
+        "            if one.end is None:\n",
+        "            if False:\n",
+        Breaks.DURABILITY,
+        (
+            HANGING
+            + "test_t42_a_transaction_that_is_suspected_while_brokers_are_asked_about_others_counts_as_not_asked",
+        ),
+    ),
+    Mutant(
+        "an exhausted producer gets an id that its record has already",
+        "txn/transaction.py",
+        "fresh_id in (None, self.producer_id, self.next_producer_id)",
+        "fresh_id is None",
+        Breaks.ANSWERS,
+        (COORDINATED + "test_foreign_records.py::test_an_exhausted_producer_gets_no_id_that_its_record_has_already",),
+    ),
+    Mutant(
+        "an idle id goes on by what its record says of another transaction",
+        "txn/transaction.py",
+        "NO_EPOCH if is_idle else value.next_producer_epoch",
+        "value.next_producer_epoch",
+        Breaks.ANSWERS,
+        (COORDINATED + "test_foreign_records.py::test_what_follows_a_transaction_is_no_concern_of_an_idle_id",),
+    ),
 )
