@@ -1,8 +1,8 @@
 """Plants a bug: the next import of one module compiles changed source.
 
 Call `install` in a fresh process, before anything imports the module. This package imports nothing that a bug may be
-planted in. The changed code never touches the cache of compiled files, in either
-direction. Whatever would leave the bug without effect is an error.
+planted in. The changed code never touches the cache of compiled files, in either direction. Whatever would leave the
+bug without effect is an error.
 """
 
 import sys
