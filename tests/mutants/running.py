@@ -15,7 +15,8 @@ from tests.mutants.recording import OUTCOMES
 
 from strandline.base.value import Value
 
-LIMIT_S = 300.0
+LIMIT_S = 300.0  # for the tests of one mutant
+PER_TEST_S = 5.0  # for all tests of all mutants, one after the other
 KILLED, SURVIVED, WRONG = "killed", "survived", "wrong"
 
 
@@ -66,16 +67,16 @@ class Workshop:
             OUTCOMES: str(self.outcomes),
         }
 
-    def run_tests(self, tests: Sequence[str]) -> tuple[dict[str, str], str]:
+    def run_tests(self, tests: Sequence[str], limit_s: float = LIMIT_S) -> tuple[dict[str, str], str]:
         """What became of each test, by its name without its case: failed in one case is failed. Second: what is wrong
         beside that."""
         self.outcomes.unlink(missing_ok=True)
         command = [sys.executable, "-m", "pytest", "-q", "--tb=no", "-p", "tests.mutants.recording"]
         command += [f"{TESTS}/{test}" for test in tests]
         try:
-            subprocess.run(command, cwd=ROOT, env=self.environment(), capture_output=True, timeout=LIMIT_S, check=False)
+            subprocess.run(command, cwd=ROOT, env=self.environment(), capture_output=True, timeout=limit_s, check=False)
         except subprocess.TimeoutExpired:
-            return {}, f"no end within {LIMIT_S:.0f} s"
+            return {}, f"no end within {limit_s:.0f} s"
         if not self.outcomes.exists():
             return {}, "pytest did not come to an end"
         told = json.loads(self.outcomes.read_text())
@@ -123,6 +124,6 @@ def why_unsound(mutants: Sequence[Mutant]) -> str:
     """Do all the tests pass without any mutant? Only then a failure says something."""
     tests = list(dict.fromkeys(test for mutant in mutants for test in mutant.tests))
     with workshop() as shop:
-        found, broken = shop.run_tests(tests)
+        found, broken = shop.run_tests(tests, LIMIT_S + PER_TEST_S * len(tests))
     failed = [test for test in tests if found.get(named(test)) == "failed"]
     return broken or (f"without any mutant these fail: {', '.join(failed)}" if failed else "")
