@@ -45,6 +45,8 @@ class Initializing:
             return ErrorCode.INVALID_REQUEST
         if request.enable2_pc and not self.config.two_phase_commit_enable:
             return ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
+        if request.two_phase_timeout_ms < 0:
+            return ErrorCode.INVALID_TRANSACTION_TIMEOUT
         if not request.enable2_pc and not 0 < request.transaction_timeout_ms <= self.config.max_timeout_ms:
             return ErrorCode.INVALID_TRANSACTION_TIMEOUT
         return None
@@ -122,7 +124,8 @@ class Initializing:
         if request.keep_prepared_txn:
             if current.lacks_id(fresh_id):
                 return self.fetch_id(received, now)
-            following = current.kept(now, fresh_id if current.is_exhausted else None)
+            timeout_ms = timeout_of(request) if has_timeout(request) else current.timeout_ms
+            following = current.kept(now, fresh_id if current.is_exhausted else None, timeout_ms)
             return self.write(received, shard, entry, following, now)
         effects = self.ending.abort(shard, entry, now)
         if entry.current is current and not entry.is_busy:
@@ -162,7 +165,14 @@ def why_fenced(current: Transaction, request: InitProducerIdRequest) -> ErrorCod
 
 def timeout_of(request: InitProducerIdRequest) -> int:
     assert request.enable2_pc or request.transaction_timeout_ms > 0, "refused before"
+    if has_timeout(request):
+        return request.two_phase_timeout_ms
     return NEVER_TIMES_OUT if request.enable2_pc else request.transaction_timeout_ms
+
+
+def has_timeout(request: InitProducerIdRequest) -> bool:
+    """Does a client that prepares a transaction say when it may be given up? No configuration limits that."""
+    return request.enable2_pc and request.two_phase_timeout_ms > 0
 
 
 def answer(received: Received, transaction: Transaction) -> Reply:

@@ -121,14 +121,14 @@ class Transaction(Value, frozen=True):
             started_at=-1,
         )
 
-    def kept(self, now: Instant, fresh_id: int | None) -> Self:
+    def kept(self, now: Instant, fresh_id: int | None, timeout_ms: int) -> Self:
         """The open transaction stays, and only the client with the next epoch may decide it (KIP-939)."""
         assert self.state is State.ONGOING
         assert (fresh_id is not None) == self.is_exhausted and not self.lacks_id(fresh_id)
         producer_id, epoch = self.client
         if fresh_id is not None:
-            return self.to(State.ONGOING, now, next_producer_id=fresh_id, next_epoch=0)
-        return self.to(State.ONGOING, now, next_producer_id=producer_id, next_epoch=epoch + 1)
+            return self.to(State.ONGOING, now, next_producer_id=fresh_id, next_epoch=0, timeout_ms=timeout_ms)
+        return self.to(State.ONGOING, now, next_producer_id=producer_id, next_epoch=epoch + 1, timeout_ms=timeout_ms)
 
     def with_partitions(self, added: Iterable[TopicPartition], version: int, now: Instant) -> Self:
         assert not self.is_kept, "it may be decided, and gets no more records"

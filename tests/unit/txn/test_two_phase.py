@@ -8,7 +8,8 @@ from strandline.base.time import Instant
 from strandline.txn.states import State
 from strandline.txn.transaction import EPOCH_LAST, NEVER_TIMES_OUT, Transaction
 
-DAY_MS = 24 * 3_600_000
+HOUR_MS = 3_600_000
+DAY_MS = 24 * HOUR_MS
 
 
 def prepared(**changes: object) -> tuple[World, tuple[int, int]]:
@@ -163,3 +164,33 @@ def test_a_take_over_that_is_not_written_fences_nobody() -> None:
     w.fail(E.NOT_ENOUGH_REPLICAS)
     assert w.answers[number].error_code == E.COORDINATOR_NOT_AVAILABLE
     assert w.end(producer).error_code == E.NONE
+
+
+def test_a_client_may_say_when_what_it_prepares_is_given_up_and_no_configuration_limits_that() -> None:
+    w = World(two_phase_commit_enable=True)
+    producer = w.start(enable2_pc=True, two_phase_timeout_ms=HOUR_MS)
+    w.add(producer, T0)
+    w.wait(HOUR_MS - 20_000)
+    assert w.current().state is State.ONGOING
+    w.wait(40_000)
+    w.settle()
+    assert w.current().state is State.COMPLETE_ABORT
+    assert w.end(producer).error_code == E.INVALID_TXN_STATE, "whoever commits it later is told"
+
+
+def test_who_takes_over_says_anew_when_it_is_given_up_or_leaves_it_as_it_is() -> None:
+    w = World(two_phase_commit_enable=True)
+    w.add(w.start(enable2_pc=True, two_phase_timeout_ms=60_000), T0)
+    kept(w)
+    assert w.current().timeout_ms == 60_000
+    assert w.init(enable2_pc=True, keep_prepared_txn=True, two_phase_timeout_ms=DAY_MS).error_code == E.NONE
+    assert w.current().timeout_ms == DAY_MS
+    w.wait(120_000)
+    assert w.current().state is State.ONGOING
+
+
+def test_a_timeout_that_is_negative_is_refused_and_one_without_two_phases_is_ignored() -> None:
+    w = World(two_phase_commit_enable=True)
+    assert w.init(enable2_pc=True, two_phase_timeout_ms=-1).error_code == E.INVALID_TRANSACTION_TIMEOUT
+    assert w.init(two_phase_timeout_ms=DAY_MS, transaction_timeout_ms=1_000).error_code == E.NONE
+    assert w.current().timeout_ms == 1_000

@@ -76,6 +76,25 @@ REQUESTS = table(
         ),
     ),
     Mutant(
+        "a prepared transaction is never given up, though its client says when",
+        "txn/initializing.py",
+        "    if has_timeout(request):\n        return request.two_phase_timeout_ms\n",
+        "",
+        Breaks.ANSWERS,
+        (
+            "unit/txn/test_two_phase.py::"
+            "test_a_client_may_say_when_what_it_prepares_is_given_up_and_no_configuration_limits_that",
+        ),
+    ),
+    Mutant(
+        "a prepared transaction that is taken over keeps the time of who began it",
+        "txn/initializing.py",
+        "            timeout_ms = timeout_of(request) if has_timeout(request) else current.timeout_ms\n",
+        "            timeout_ms = current.timeout_ms\n",
+        Breaks.DURABILITY,
+        ("unit/txn/test_two_phase.py::test_who_takes_over_says_anew_when_it_is_given_up_or_leaves_it_as_it_is",),
+    ),
+    Mutant(
         "a producer takes any timeout",
         "txn/initializing.py",
         "not 0 < request.transaction_timeout_ms <= self.config.max_timeout_ms",

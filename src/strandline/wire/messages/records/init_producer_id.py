@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from strandline.wire.schema import Bool, Int16, Int32, Int64, Message, NullableString, V, message
+from strandline.wire.schema import Bool, Int16, Int32, Int64, Message, NullableString, Tag, V, message
 
 
 @message(key=22, kind="request", versions="0-6", flexible="2+")
@@ -13,6 +13,8 @@ class InitProducerIdRequest(Message, frozen=True):
     producer_epoch: Annotated[Int16, V("3+")] = -1
     enable2_pc: Annotated[Bool, V("6+")] = False
     keep_prepared_txn: Annotated[Bool, V("6+")] = False
+    # Of our own, with enable2_pc: how long a transaction may be open. 0: for ever, as in KIP-939.
+    two_phase_timeout_ms: Annotated[Int32, V("6+"), Tag(10_000)] = 0
 
 
 @message(key=22, kind="response", versions="0-6", flexible="2+")
