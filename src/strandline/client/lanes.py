@@ -17,7 +17,7 @@ from typing import Any
 
 from crc32c import crc32c
 
-from strandline.wire.batch import ATTRIBUTES_AT, CRC_AT, NO_PRODUCER_ID, NO_SEQUENCE, SEQUENCE_MAX
+from strandline.wire.batch import ATTRIBUTES_AT, CRC_AT, NO_PRODUCER_ID, NO_SEQUENCE, SEQUENCE_MAX, TRANSACTIONAL
 
 PRODUCER = Layout(">qhi")  # producer id, epoch, base sequence
 PRODUCER_AT = 43
@@ -47,18 +47,29 @@ class Pending:
         self.began = time.monotonic()
         self.tries = 0
 
-    def stamp(self, producer_id: int, epoch: int, sequence: int) -> None:
+    def stamp(self, producer_id: int, epoch: int, sequence: int, *, transactional: bool = False) -> None:
         """Write whose batch it is into its header, with a new CRC."""
         self.sequence = sequence
+        if transactional:
+            self.bytes[ATTRIBUTES_AT + 1] |= TRANSACTIONAL
         PRODUCER.pack_into(self.bytes, PRODUCER_AT, producer_id, epoch, sequence)
         CRC.pack_into(self.bytes, CRC_AT, crc32c(memoryview(self.bytes)[ATTRIBUTES_AT:]))
 
 
 class Lane:
     def __init__(
-        self, topic: str, partition: int, producer_id: int, epoch: int, sequence: int, *, stamps: bool = True
+        self,
+        topic: str,
+        partition: int,
+        producer_id: int,
+        epoch: int,
+        sequence: int,
+        *,
+        stamps: bool = True,
+        transactional: bool = False,
     ) -> None:
         self.stamps = stamps  # into batches, with their CRC; not into those that come finished
+        self.transactional = transactional
         self.topic = topic
         self.partition = partition
         self.producer_id = producer_id  # −1: not idempotent
@@ -91,7 +102,7 @@ class Lane:
 
     def append(self, batch: Pending) -> None:
         if self.is_idempotent:
-            batch.stamp(self.producer_id, self.epoch, self.sequence)
+            batch.stamp(self.producer_id, self.epoch, self.sequence, transactional=self.transactional)
             self.sequence = self.sequence + batch.count & SEQUENCE_MAX
         elif self.stamps:
             batch.stamp(NO_PRODUCER_ID, -1, NO_SEQUENCE)
@@ -152,7 +163,7 @@ class Lane:
         for part in parts:
             part.began = batch.began
             if self.is_idempotent:
-                part.stamp(self.producer_id, self.epoch, sequence)
+                part.stamp(self.producer_id, self.epoch, sequence, transactional=self.transactional)
                 sequence = sequence + part.count & SEQUENCE_MAX
         del self.pending[at]
         for part in reversed(parts):

@@ -29,6 +29,7 @@ from strandline.client.errors import (
     ProduceFailed,
     UnknownTopic,
     Unreachable,
+    Unsupported,
     passes_by_itself,
     refused,
 )
@@ -46,6 +47,7 @@ from strandline.wire.messages.records.produce import (
 
 E = ErrorCode
 TOPIC_IDS_SINCE = 13
+ADDS_PARTITIONS_SINCE = 12  # to a transaction, without being asked (KIP-890)
 TOO_LARGE = (E.MESSAGE_TOO_LARGE, E.RECORD_LIST_TOO_LARGE)
 LOST_SEQUENCE = (E.OUT_OF_ORDER_SEQUENCE_NUMBER, E.UNKNOWN_PRODUCER_ID, E.INVALID_PRODUCER_EPOCH)
 QUEUED_BYTES_MAX = 32 << 20
@@ -90,6 +92,7 @@ class Producer:
         *,
         acknowledged: Callable[[Produced], None] = lambda produced: None,
         producer: tuple[int, int] | None = None,
+        transactional_id: str | None = None,
         sequences: "dict[Partition, int] | None" = None,
         renews: bool = True,
         creates_topics: bool = False,
@@ -99,11 +102,14 @@ class Producer:
     ) -> None:
         """`producer`: an id and epoch to go on with, `sequences`: the next sequence of each partition (default 0).
         Without, an id is asked for if the configuration says enable.idempotence. `stamps=False`: batches go as they
-        are. `creates_topics`: brokers may create what is missing, if they are configured to."""
+        are. `creates_topics`: brokers may create what is missing, if they are configured to. With a
+        `transactional_id`, of `producer`, all is written in its transaction; whoever began it ends it."""
+        assert transactional_id is None or (producer is not None and not renews and stamps)
         self.cluster = cluster
         self.config = cluster.config
         self.acknowledged = acknowledged
         self.producer = producer
+        self.transactional_id = transactional_id
         self.sequences = dict(sequences or {})
         self.renews = renews
         self.creates_topics = creates_topics
@@ -180,7 +186,8 @@ class Producer:
         if self.producer is not None and self.stamps:
             producer_id, epoch = self.producer
         first = self.sequences.get((topic, partition), 0)
-        return Lane(topic, partition, producer_id, epoch, first, stamps=self.stamps)
+        transactional = self.transactional_id is not None
+        return Lane(topic, partition, producer_id, epoch, first, stamps=self.stamps, transactional=transactional)
 
     # --- out
 
@@ -256,6 +263,11 @@ class Producer:
                 chosen.append((lane, batch))
                 size += len(batch.bytes)
         version = link.connection.version_of(ProduceRequest)
+        if self.transactional_id is not None and version < ADDS_PARTITIONS_SINCE:
+            raise Unsupported(
+                f"{link.connection} does not add partitions to transactions (Produce version {version})",
+                "exactly once needs brokers with KIP-890",
+            )
         request = self.request(chosen, by_id=version >= TOPIC_IDS_SINCE)
         for lane, batch in chosen:
             lane.sent(batch, leader)
@@ -276,6 +288,7 @@ class Producer:
         for lane, batch in rows:
             topics.setdefault(lane.topic, []).append(PartitionProduceData(index=lane.partition, records=batch.bytes))
         return ProduceRequest(
+            transactional_id=self.transactional_id,
             acks=self.acks,
             timeout_ms=self.timeout_ms,
             topic_data=tuple(
@@ -344,7 +357,8 @@ class Producer:
         code = error_of(row.error_code)
         why = f"{code.name}: {row.error_message or message_of(code)}"
         # A duplicate is of this very batch only if nobody else has the sequence: one with other edges may lack rows.
-        if code == E.NONE or (code == E.DUPLICATE_SEQUENCE_NUMBER and self.renews):
+        is_alone = self.renews or self.transactional_id is not None
+        if code == E.NONE or (code == E.DUPLICATE_SEQUENCE_NUMBER and is_alone):
             self.done(lane, batch, row.base_offset)
         elif code in TOO_LARGE and batch.count > 1 and batch.split is not None:
             lane.refused(batch, why)
