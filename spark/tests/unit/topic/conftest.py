@@ -3,12 +3,14 @@
 import uuid
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future
+from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 from confluent_kafka import Producer, TopicPartition
 from confluent_kafka.admin import NewPartitions
+from spark.tests.unit.topic.engine import Query
 from tests.cluster.driving import admin_of, create, leads, quiet, until
 
 from strandline.testing.local_cluster import LocalCluster
@@ -92,3 +94,9 @@ def make_topic(node: LocalCluster) -> Callable[..., Topic]:
         return Topic(node, name)
 
     return make
+
+
+@pytest.fixture
+def start_query() -> Iterator[Callable[..., Query]]:
+    with ExitStack() as queries:
+        yield lambda options, **how: queries.enter_context(closing(Query(options, **how)))

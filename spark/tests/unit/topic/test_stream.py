@@ -1,8 +1,7 @@
 """Queries over a topic of a real node: where they begin, how far they read, and what a crash or a loss does to them."""
 
 import json
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, closing
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -15,12 +14,6 @@ from strandline_spark.errors import DataLoss, StrandlineError
 
 MakeTopic = Callable[..., Topic]
 StartQuery = Callable[..., Query]
-
-
-@pytest.fixture
-def start_query() -> Iterator[StartQuery]:
-    with ExitStack() as queries:
-        yield lambda options, **how: queries.enter_context(closing(Query(options, **how)))
 
 
 def test_a_query_reads_what_there_is_and_then_what_comes(make_topic: MakeTopic, start_query: StartQuery) -> None:
