@@ -18,6 +18,11 @@ UNIT = Path(__file__).with_name("unit")
 QUICK_JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheSize=128m"
 os.environ.setdefault("JDK_JAVA_OPTIONS", QUICK_JAVA)
 
+PREPARING = {
+    "transaction.two.phase.commit.enable": "true",
+    "transaction.abort.timed.out.transaction.cleanup.interval.ms": "100",
+}
+
 
 def pytest_itemcollected(item: pytest.Item) -> None:
     if UNIT in item.path.parents:
@@ -51,8 +56,8 @@ def nothing_is_left_persisted() -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCluster]:
-    """One node that no test stops."""
-    with LocalCluster(tmp_path_factory.mktemp("broker"), 1) as cluster:
+    """One node that no test stops. It allows prepared transactions, and looks often for those whose time is up."""
+    with LocalCluster(tmp_path_factory.mktemp("broker"), 1, properties=PREPARING) as cluster:
         yield cluster
 
 

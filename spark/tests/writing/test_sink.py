@@ -191,6 +191,7 @@ def test_nothing_is_lost_or_doubled_when_leaders_die(tmp_path: Path) -> None:
 
 
 VALUE = StructField("value", StringType())
+EXACTLY_ONCE = {"kafka.bootstrap.servers": "h:1", "topic": "t", "deliveryGuarantee": "exactly-once"}
 
 
 @pytest.mark.parametrize(
@@ -219,11 +220,25 @@ def test_columns_that_are_invalid(fields: list[StructField], message: str) -> No
             {"topic": "t", "kafka.bootstrap.servers": "h:1", "deliveryGuarante": "exactly-once"},
             "there is no option 'deliveryGuarante'\\n  Did you mean deliveryGuarantee",
         ),
+        (EXACTLY_ONCE | {"kafka.acks": "1"}, "needs an idempotent producer, and kafka.acks=1"),
+        (EXACTLY_ONCE | {"kafka.enable.idempotence": "false"}, "kafka.enable.idempotence=false"),
+        (EXACTLY_ONCE | {"transactionName": "a/b"}, "option transactionName: 'a/b' is not a name"),
+        (EXACTLY_ONCE | {"transactionVersion": "3"}, "option transactionVersion needs transactionName"),
+        (EXACTLY_ONCE | {"transactionName": "n", "transactionVersion": "x"}, "transactionVersion must be a whole"),
+        (
+            {"topic": "t", "kafka.bootstrap.servers": "h:1", "transactionName": "n"},
+            "option transactionName has no effect without deliveryGuarantee=exactly-once",
+        ),
     ],
 )
 def test_options_that_are_invalid(options: dict[str, str], message: str) -> None:
     with pytest.raises(BadOption, match=message):
         SinkOptions.of(options, StructType([VALUE]))
+
+
+def test_a_stream_has_no_name_but_that_in_its_checkpoint() -> None:
+    with pytest.raises(BadOption, match="a streaming query has no transactionName"):
+        stream_writer(EXACTLY_ONCE | {"transactionName": "n"}, StructType([VALUE]), False)
 
 
 def test_a_sink_takes_what_the_topic_source_gives() -> None:
@@ -232,14 +247,6 @@ def test_a_sink_takes_what_the_topic_source_gives() -> None:
     assert chosen.topic is None
     with pytest.raises(BadOption, match="overwrite not allowed"):
         SinkOptions.of({"kafka.bootstrap.servers": "h:1"}, row, overwrite=True)
-
-
-def test_exactly_once_says_why_not_and_what_to_do(broker: LocalCluster) -> None:
-    options = {"kafka.bootstrap.servers": broker.bootstrap, "topic": "t", "deliveryguarantee": "exactly-once"}
-    for make in (batch_writer, stream_writer):
-        with pytest.raises(BadOption, match="does not write in transactions yet") as caught:
-            make(options, StructType([VALUE]), False)
-        assert "strandline pipeline emit" in caught.value.advice
 
 
 def test_a_task_writes_its_batches_and_says_how_many_rows(broker: LocalCluster) -> None:

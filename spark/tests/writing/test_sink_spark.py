@@ -1,13 +1,18 @@
 """The sink as Spark runs it: a batch query and a stream."""
 
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from tests.cluster.client_topics import consumed, create_topic
+from spark.tests.exactly_once import committed_values
+from tests.cluster.client_topics import config_of, consumed, create_topic
 
+from strandline.client.cluster import Cluster
 from strandline.testing.local_cluster import LocalCluster
 from strandline_spark.errors import sentence_of
+from strandline_spark.sink.exactly_once.journal import all_decisions
+from strandline_spark.sink.exactly_once.listing import open_ids
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -54,6 +59,44 @@ def test_errors_are_one_sentence(spark: "SparkSession", broker: LocalCluster) ->
         rows.write.format("strandline").options(**options).mode("append").save()
     assert f"cannot write to {topic}-0: MESSAGE_TOO_LARGE" in sentence_of(caught.value).problem
     assert "row 7 of task 0" in sentence_of(caught.value).problem
+    options["topic"] = create_topic(broker.bootstrap, max_message_bytes="1000")
     with pytest.raises(Exception) as caught:
         rows.write.format("strandline").options(**options, deliveryGuarantee="exactly-once").mode("append").save()
-    assert sentence_of(caught.value).problem.startswith("deliveryGuarantee=exactly-once: this sink does not write")
+    assert "row 7 of task 0" in sentence_of(caught.value).problem
+    assert committed_values(broker, options["topic"]) == [], "the rows before it are aborted"
+
+
+def test_a_batch_query_and_a_stream_write_exactly_once_also_when_the_stream_repeats_its_last_batch(
+    spark: "SparkSession", broker: LocalCluster, tmp_path: Path
+) -> None:
+    topic = create_topic(broker.bootstrap, 2)
+    options = {"kafka.bootstrap.servers": broker.bootstrap, "topic": topic, "deliveryGuarantee": "exactly-once"}
+    rows = spark.range(100).repartition(3).selectExpr("CAST(id AS STRING) value")
+    for _ in range(2):
+        write = rows.write.format("strandline").options(**options, transactionName=topic)
+        write.mode("append").save()
+    assert committed_values(broker, topic, 2) == list(range(100))
+
+    folder, checkpoint = tmp_path / "rows", tmp_path / "checkpoint"
+
+    def run() -> None:
+        stream = spark.readStream.option("maxFilesPerTrigger", 1).text(str(folder)).repartition(2)
+        sink = stream.writeStream.format("strandline").options(**options, checkpointLocation=str(checkpoint))
+        query = sink.trigger(availableNow=True).start()
+        query.awaitTermination(120)
+        assert query.exception() is None
+
+    folder.mkdir()
+    for number in range(2):
+        (folder / f"{number}.txt").write_text("".join(f"{1000 + 10 * number + n}\n" for n in range(5)))
+    run()
+    [*_, last] = sorted((checkpoint / "commits").glob("[0-9]*"))
+    last.unlink()  # as a driver that dies between the sink's commit and Spark's note of it
+    last.with_name(f".{last.name}.crc").unlink(missing_ok=True)
+    (folder / "2.txt").write_text("2000\n")
+    run()
+    assert committed_values(broker, topic, 2) == [*range(100), *range(1000, 1005), *range(1010, 1015), 2000]
+    with Cluster(config_of(broker.bootstrap)) as cluster:
+        assert open_ids(cluster).ids == []
+        query_id = json.loads((checkpoint / "metadata").read_text())["id"]
+        assert all_decisions(cluster)[query_id].version == 2, "the query's own id is its name"

@@ -62,6 +62,7 @@ class ClientConfig(Value, frozen=True):
     max_request_size: int = 1 << 20
     batch_size: int = 512 << 10
     ignores_keys: bool = False
+    transaction_timeout_ms: int = 3_600_000  # Kafka: a minute; a task's transaction is open until all tasks have ended
 
     @staticmethod
     def of(options: Mapping[str, str]) -> "ClientConfig":
@@ -235,6 +236,7 @@ KEYS: dict[str, tuple[str, Callable[[str], Any]]] = {
     "message.max.bytes": ("max_request_size", whole(1)),
     "batch.size": ("batch_size", whole(1)),
     "partitioner.ignore.keys": ("ignores_keys", TRUE_FALSE),
+    "transaction.timeout.ms": ("transaction_timeout_ms", whole(1)),
 }
 
 LEVELS = {
@@ -318,7 +320,6 @@ REFUSED = {
     "partitioner.class": "give the column 'partition' to choose partitions yourself",
     "partition.assignment.strategy": "partitions are assigned by Spark",
     "transactional.id": "exactly once is chosen with the sink option 'deliveryGuarantee'",
-    "transaction.timeout.ms": "exactly once is chosen with the sink option 'deliveryGuarantee'",
     "sasl.client.callback.handler.class": "there are no Java classes here",
     "sasl.login.callback.handler.class": "there are no Java classes here",
     "sasl.login.class": "there are no Java classes here",

@@ -4,6 +4,7 @@ from typing import Any
 
 from strandline.client.admin.open_transactions import Held
 from strandline.client.admin.transactions import Coordinated, Listed, ProducerAt, Uncertain
+from strandline.client.two_phase import SINK_IDS
 from strandline.diagnosis.loss_words import when
 from strandline.diagnosis.situation import Facts, Finding, Way
 from strandline.txn.states import State
@@ -111,6 +112,12 @@ def coordinated_words(known: Coordinated) -> str:
 def end_of(known: Coordinated) -> str:
     if known.state != State.ONGOING.named:
         return f"its marker: broker {known.coordinator} has decided, and writes it"
+    until = when(known.started_at + known.timeout_ms)
+    if known.transactional_id.startswith(f"{SINK_IDS}/"):
+        return (
+            "the driver of an exactly-once sink in Spark to commit or abort it. If that is not running: start its query"
+            f" again, or run `strandline pipeline settle`; its coordinator aborts it after {until}"
+        )
     if known.timeout_ms >= NEVER_TIMES_OUT:
         return "whoever has prepared it (two-phase commit): it never times out"
-    return f"its producer to end it; else it is aborted after {when(known.started_at + known.timeout_ms)}, its timeout"
+    return f"its producer to end it; else it is aborted after {until}, its timeout"

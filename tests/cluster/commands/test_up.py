@@ -102,7 +102,7 @@ def test_a_second_interruption_kills_the_nodes_that_still_run(up: Callable[..., 
     assert started.err.read_text() == "interrupted again: the nodes that still ran were killed\n"
 
 
-def test_nodes_shut_down_when_up_is_killed_and_the_next_one_goes_on(up: Callable[..., Up]) -> None:
+def test_nodes_shut_down_when_up_is_killed_and_the_next_one_goes_on(up: Callable[..., Up], tmp_path: Path) -> None:
     port = port_of_many()
     first = up(port, "--nodes", str(NODES))
     first.wait_ready()
@@ -112,6 +112,8 @@ def test_nodes_shut_down_when_up_is_killed_and_the_next_one_goes_on(up: Callable
     assert not psutil.wait_procs(first.nodes, PATIENCE_S)[1]
     second.wait_ready()
     assert not {node.pid for node in first.nodes} & {node.pid for node in second.nodes}
+    configured = (tmp_path / "cluster" / "node-1" / "server.properties").read_text()
+    assert "transaction.two.phase.commit.enable=true" in configured.splitlines(), "for Spark's exactly-once sink"
     second.process.send_signal(signal.SIGINT)
     assert second.process.wait(PATIENCE_S) == 0
     assert not [node for node in second.nodes if node.is_running()]

@@ -256,6 +256,11 @@ def test_one_that_somebody_else_has_prepared_never_times_out() -> None:
     assert finding.waits_for == "whoever has prepared it (two-phase commit): it never times out"
 
 
+def test_one_that_a_sink_of_spark_has_prepared_names_the_command_that_ends_it() -> None:
+    finding = explained(replace(HELD, known=replace(KNOWN, transactional_id="strandline-sink/q/r/0.0.0")))
+    assert "`strandline pipeline settle`; its coordinator aborts it after 1970-01-01T00:03:00Z" in finding.waits_for
+
+
 def test_one_that_is_decided_waits_for_its_marker() -> None:
     finding = explained(replace(HELD, known=replace(KNOWN, state="PrepareCommit")))
     assert finding.waits_for == "its marker: broker 1 has decided, and writes it"

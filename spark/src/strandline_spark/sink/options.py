@@ -8,9 +8,10 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from strandline.base.value import Value
-from strandline.client.config import ClientConfig
+from strandline.client.config import ACKS_ALL, ClientConfig
 from strandline_spark.errors import BadOption
-from strandline_spark.topic.options import fold, refuse_unknown
+from strandline_spark.sink.exactly_once.names import checked_name
+from strandline_spark.topic.options import fold, refuse_unknown, whole
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
@@ -21,6 +22,9 @@ AT_LEAST_ONCE, EXACTLY_ONCE = "at-least-once", "exactly-once"
 class SinkOptions(Value, frozen=True):
     config: ClientConfig
     topic: str | None  # None: the column says
+    exactly_once: bool = False
+    name: str | None = None  # of an exactly-once batch write that may be repeated
+    version: int = 0
 
     @staticmethod
     def of(options: Mapping[str, str], schema: "StructType", *, overwrite: bool = False) -> "SinkOptions":
@@ -40,12 +44,26 @@ class SinkOptions(Value, frozen=True):
         guarantee = given.get("deliveryguarantee", AT_LEAST_ONCE).strip().lower()
         if guarantee not in (AT_LEAST_ONCE, EXACTLY_ONCE):
             raise BadOption(f"option deliveryGuarantee: '{guarantee}' is neither {AT_LEAST_ONCE} nor {EXACTLY_ONCE}")
-        if guarantee == EXACTLY_ONCE:
+        if guarantee == AT_LEAST_ONCE:
+            refuse_names(given)
+            return SinkOptions(config, topic)
+        if config.acks != ACKS_ALL or not config.enable_idempotence:
             raise BadOption(
-                f"deliveryGuarantee={EXACTLY_ONCE}: this sink does not write in transactions yet",
-                f"write with {AT_LEAST_ONCE} (the default), or exactly once by `strandline pipeline emit`",
+                f"deliveryGuarantee={EXACTLY_ONCE} needs an idempotent producer, and kafka.acks={config.acks},"
+                f" kafka.enable.idempotence={str(config.enable_idempotence).lower()}",
+                "leave both options out",
             )
-        return SinkOptions(config, topic)
+        name = given.get("transactionname")
+        version = whole(given, "transactionVersion", 0)
+        if version and name is None:
+            raise BadOption("option transactionVersion needs transactionName: it counts the writes of one name")
+        return SinkOptions(config, topic, True, None if name is None else checked_name(name), version)
+
+
+def refuse_names(given: Mapping[str, str]) -> None:
+    for name in ("transactionName", "transactionVersion"):
+        if name.lower() in given:
+            raise BadOption(f"option {name} has no effect without deliveryGuarantee={EXACTLY_ONCE}")
 
 
 def check_columns(schema: "StructType", topic: str | None) -> None:

@@ -20,6 +20,7 @@ from strandline.client.config import ClientConfig
 from strandline.client.errors import KafkaError, ProduceFailed, passes_by_itself
 from strandline.client.patience import Patience
 from strandline.client.producing import Produced, Producer
+from strandline.client.two_phase import Begun
 from strandline_spark.errors import BadRow
 from strandline_spark.sink.batches import Growing, Where, encoders, splitter
 from strandline_spark.sink.layout import I32, I64, NO_BYTES, U8, Rows, rows_of, valid_bytes
@@ -27,6 +28,7 @@ from strandline_spark.sink.layout import I32, I64, NO_BYTES, U8, Rows, rows_of, 
 DONE, FULL, TOO_LARGE, NAMELESS = range(4)
 OPEN_BYTES_MAX = 64 << 20  # of memory for batches that still grow, of all partitions
 TOPIC_WAIT_MS = 10_000  # brokers may be creating it
+FENCED = (ErrorCode.PRODUCER_FENCED, ErrorCode.INVALID_PRODUCER_EPOCH, ErrorCode.INVALID_TXN_STATE)
 NO_PARTITIONS: I32 = np.empty(0, np.int32)
 
 
@@ -43,8 +45,16 @@ class Reached(NamedTuple):
 class Writing:
     """What one task writes. `write` each Arrow batch, then `finish`."""
 
-    def __init__(self, cluster: Cluster, columns: list[str], topic: str | None, task: str = "") -> None:
-        """`columns`: the names of the Arrow columns. `topic`: of all rows; None: the column says."""
+    def __init__(
+        self,
+        cluster: Cluster,
+        columns: list[str],
+        topic: str | None,
+        task: str = "",
+        transaction: Begun | None = None,
+    ) -> None:
+        """`columns`: the names of the Arrow columns. `topic`: of all rows; None: the column says. `transaction`: all is
+        written in it."""
         self.cluster = cluster
         self.config: ClientConfig = cluster.config
         self.columns = {name.lower(): at for at, name in enumerate(columns)}
@@ -56,7 +66,14 @@ class Writing:
         self.sticky: dict[str, int] = {}
         self.partitions: dict[str, int] = {}
         self.reached: dict[tuple[str, int], Reached] = {}
-        self.producer = Producer(cluster, acknowledged=self.took, creates_topics=True)
+        self.producer = Producer(
+            cluster,
+            acknowledged=self.took,
+            creates_topics=True,
+            producer=None if transaction is None else transaction.producer,
+            transactional_id=None if transaction is None else transaction.transactional_id,
+            renews=transaction is None,
+        )
 
     def __enter__(self) -> "Writing":
         return self
@@ -254,6 +271,11 @@ class Writing:
         advice = error.advice
         if error.code is ErrorCode.MESSAGE_TOO_LARGE:
             advice = "raise max.message.bytes of the topic, or leave such rows out"
+        elif self.producer.transactional_id is not None and error.code in FENCED:
+            advice = (
+                "the transaction was aborted: it was open for longer than kafka.transaction.timeout.ms, or the driver"
+                " has gone on without this attempt. In the first case raise the timeout"
+            )
         named_error = ProduceFailed(error.code, error.topic, error.partition, "")
         named_error.problem = f"{error.problem} ({what})"
         named_error.advice = advice

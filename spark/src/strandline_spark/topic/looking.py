@@ -26,7 +26,13 @@ from strandline_spark.topic.options import (
     TopicOptions,
 )
 
-INTERNAL = ("__consumer_offsets", "__transaction_state", "__share_group_state", "__cluster_metadata")
+INTERNAL = (
+    "__consumer_offsets",
+    "__transaction_state",
+    "__share_group_state",
+    "__cluster_metadata",
+    "__strandline_sink",  # decisions of the exactly-once sink
+)
 
 Partition = tuple[str, int]
 View = Mapping[str, SeenTopic]

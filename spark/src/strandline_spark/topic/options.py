@@ -40,7 +40,8 @@ OPTIONS: dict[str, str] = {  # name: default, as the page on the connector shows
     "fetchOffset.numRetries": "3",
     "fetchOffset.retryIntervalMs": "10",
 }
-OF_SINKS = ("topic", "deliveryGuarantee")  # one set of options may serve to read and to write
+# One set of options may serve to read and to write.
+OF_SINKS = ("topic", "deliveryGuarantee", "transactionName", "transactionVersion")
 OF_SPARK = ("path", "checkpointLocation", "queryName")  # Spark passes its own along: of load, save and start
 OF_CATALOG = "provider"  # only tables of Spark's catalog have it
 BATCH_ONLY = ("endingTimestamp", "endingOffsetsByTimestamp", "endingOffsets")

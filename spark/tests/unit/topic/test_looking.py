@@ -5,9 +5,11 @@ from typing import Any
 
 import pytest
 
-from strandline_spark.topic.looking import Looking
+from strandline.client.metadata import TopicView
+from strandline_spark.sink.exactly_once import journal
+from strandline_spark.topic.looking import Looking, choose, is_chosen
 from strandline_spark.topic.offsets import Seen, SeenTopic
-from strandline_spark.topic.options import stream_options
+from strandline_spark.topic.options import Matching, stream_options
 
 COUNT = 10_000
 
@@ -60,3 +62,10 @@ def test_remembering_thousands_of_answers_takes_no_time(looking: Looking) -> Non
     began = time.process_time()
     ask_all(looking, 6)
     assert time.process_time() - began < 1
+
+
+@pytest.mark.parametrize("name", ["__consumer_offsets", "__transaction_state", journal.TOPIC])
+def test_a_pattern_chooses_no_internal_topic(name: str) -> None:
+    there = {each: TopicView(each, "id", {}) for each in ("t", name)}
+    assert list(choose(Matching(".*"), there)[0]) == ["t"]
+    assert not is_chosen(Matching(".*"), name, 0)

@@ -37,6 +37,7 @@ from strandline.wire.frame import Malformed
 REFRESH_S = 1.0
 TOPIC_ROWS_MAX = 30
 PORT_MAX = 65_535
+PROPERTIES = {"transaction.two.phase.commit.enable": "true"}  # for Spark's exactly-once sink
 NODES, NODES_MAX = 3, 20
 INTERRUPTED = 130
 
@@ -63,7 +64,10 @@ def up(*, nodes: int | None = None, dir: Path = Path("strandline-data"), port: i
         refuse_running(folder)
         count = wanted_nodes(nodes, folder)
         ports = wanted_ports(port, count)
-        cluster = LocalCluster(folder, count, ports=ports[: 2 * count], metrics_ports=ports[2 * count :])
+        metrics_ports = ports[2 * count :]
+        cluster = LocalCluster(
+            folder, count, ports=ports[: 2 * count], metrics_ports=metrics_ports, properties=PROPERTIES
+        )
         refuse_busy_ports(cluster)
         lock = taken(folder)
         with console.status("waiting for nodes of an earlier `strandline up` to stop"):
