@@ -30,7 +30,8 @@ from tests.cluster.placing import CLIENTS, PlacedCluster, Wires
 from tests.cluster.real_stage import RealFaultInjector, RealStage
 
 from strandline.base.ids import TopicIdPartition
-from strandline.history.judge import judge
+from strandline.history import atomicity
+from strandline.history.judge import judge, report
 from strandline.history.operation import Key
 from strandline.history.policy import Facts
 from strandline.history.recorded import write_lines
@@ -106,7 +107,9 @@ class Trouble:
 
 
 class Campaign:
-    def __init__(self, cluster: PlacedCluster, wires: Wires, seed: int) -> None:
+    def __init__(
+        self, cluster: PlacedCluster, wires: Wires, seed: int, kinds: Sequence[type[Workload]] = (Orders, Commits)
+    ) -> None:
         self.cluster = cluster
         self.stage = RealStage(cluster, seed)
         self.injector = RealFaultInjector(cluster)
@@ -114,7 +117,7 @@ class Campaign:
         self.trouble = Trouble(self.injector, wires, self.rng)
         self.admin = Admin(self.stage, "admin")
         setting = Setting(2, NODES, "1048576", PACE_MS)
-        self.workloads: list[Workload] = [kind(self.stage, self.admin, setting) for kind in (Orders, Commits)]
+        self.workloads: list[Workload] = [kind(self.stage, self.admin, setting) for kind in kinds]
         self.recoveries_s: list[float] = []
 
     def begin(self) -> None:
@@ -162,7 +165,7 @@ class Campaign:
         self.done([client for workload in self.workloads for client in workload.writers])
         self.wait("all replicas hold the same bytes", self.why_not_equal, 60)
         self.done([client for workload in self.workloads for client in workload.readers])
-        last = [Consumer(self.stage, f"last-{at}", at) for workload in self.workloads for at in workload.partitions()]
+        last = [workload.last_reader(at) for workload in self.workloads for at in workload.partitions()]
         for reader in last:
             self.stage.enter(reader)
         self.done(last)
@@ -171,13 +174,14 @@ class Campaign:
             lines = write_lines(self.stage.history.operations, Facts(), finals=finals, run=f"hour {self.stage.seed}")
             history.write_bytes(b"".join(lines))
         judgement = judge(self.stage.history.operations, Facts(), finals=finals)
-        if judgement.violations:
-            raise Wrong(judgement.report())
+        violations = [*judgement.violations, *atomicity.find(self.stage.history.operations, finals)]
+        if violations:
+            raise Wrong(report(violations))
         return {
             "operations": len(self.stage.history.operations),
             "acknowledged or committed": sum(self.progress()[c.name] for c in self.writers()),
             "records read at the end": sum(reader.read for reader in last),
-            "anomalies": len(judgement.violations),
+            "anomalies": len(violations),
             "tolerated": {f"{name}: {why}": n for (name, why), n in judgement.excused().items()},
         }
 

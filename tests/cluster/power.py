@@ -1,6 +1,7 @@
 """Real processes under load whose power is cut, one at a time, with Eligible Leader Replicas; then the judgement.
 
     python -m tests.cluster.power --cuts 50
+    python -m tests.cluster.power --cuts 50 --load transactions
 
 Three brokers with min ISR 2 and a controller. In each episode none, one or two brokers are cut off, paused or stopped,
 so that the ISR shrinks, perhaps to a single member; then one of the three loses power and all that it had not synced,
@@ -9,6 +10,7 @@ is in sync everywhere: at most min ISR − 1 machines are lossy at a time, which
 Systems write back pages of their own accord now and then, so that a cut leaves anything between all and nothing.
 
 At the end everything is read, all replicas must hold the same bytes, and the clients' histories may show no anomaly.
+Of transactions (`transactional_load.py`) each that was committed must be wholly there, and none that was aborted.
 Ends with status 1 if something was wrong. With `--elr off` it should: that is what the campaign can find.
 """
 
@@ -25,13 +27,16 @@ from types import SimpleNamespace
 from typing import Any
 
 from tests.cluster.hour import PROPERTIES, Campaign, Wrong, cpu_s
+from tests.cluster.transactional_load import TRANSACTION_PACE, open_transactions, whole
 
-from strandline.base.ids import METADATA_TOPIC
+from strandline.base.ids import METADATA_TOPIC, TopicPartition
 from strandline.client.ask import ask
 from strandline.demo.last_replica.stage import MIN_ISR, Stage, end_of
 from strandline.history.operation import Kind, Operation, Outcome
 from strandline.metadata.image import RECOVERING
 from strandline.metadata.records import PartitionChangeRecord
+from strandline.sim.workloads.table import Commits, Orders, Transacting
+from strandline.sim.workloads.workload import Workload
 from strandline.testing.local_cluster import HOST, NodeProcess
 from strandline.testing.power_loss import restore
 from strandline.testing.relays import Relays
@@ -70,10 +75,13 @@ class Wires:
         return 0
 
 
+LOADS: dict[str, tuple[type[Workload], ...]] = {"records": (Orders, Commits), "transactions": (Transacting,)}
+
+
 class PowerCampaign(Campaign):
-    def __init__(self, stage: Stage, seed: int) -> None:
+    def __init__(self, stage: Stage, seed: int, load: str) -> None:
         brokers: Any = SimpleNamespace(nodes=stage.brokers)
-        super().__init__(brokers, Wires(stage.relays), seed)
+        super().__init__(brokers, Wires(stage.relays), seed, LOADS[load])
         self.cluster_stage = stage
         self.counts: Counter[str] = Counter()
         self.records_dropped = 0
@@ -150,6 +158,14 @@ class PowerCampaign(Campaign):
         ]
         return ", ".join(lacking)
 
+    def finish(self, history: Path | None = None) -> dict[str, Any]:
+        self.done([client for workload in self.workloads for client in workload.writers])
+        self.wait("no transaction is open", lambda: open_transactions(self.cluster_stage.brokers, self.ats()), BACK_S)
+        return super().finish(history)
+
+    def ats(self) -> list[TopicPartition]:
+        return [at for workload in self.workloads for at in workload.partitions()]
+
     def elections(self) -> dict[str, int]:
         """As the metadata log has them. Where nobody is in sync, an eligible one leads next, or an unclean one."""
         changes = [r for r in self.cluster_stage.records() if isinstance(r, PartitionChangeRecord)]
@@ -185,26 +201,27 @@ def log_ends(broker: NodeProcess) -> dict[str, int]:
     return {path.name: end_of(sorted(path.glob("*.log"))) for path in folders}
 
 
-def run(cuts: int, seed: int, is_elr_on: bool, folder: Path) -> dict[str, Any]:
+def run(cuts: int, seed: int, is_elr_on: bool, load: str, folder: Path) -> dict[str, Any]:
     began, cpu = time.monotonic(), cpu_s()
-    stage = Stage(folder, {**PROPERTIES, **PACE}, write_back_ms=WRITE_BACK_MS)
+    stage = Stage(folder, {**PROPERTIES, **PACE, **TRANSACTION_PACE}, write_back_ms=WRITE_BACK_MS)
     stage.controller.can_lose_power(WRITE_BACK_MS)
     with stage:
         stage.set_elr(int(is_elr_on))
-        campaign = PowerCampaign(stage, seed)
+        campaign = PowerCampaign(stage, seed, load)
         campaign.begin()
         campaign.injector.run(1)
         try:
             for _ in range(cuts):
                 campaign.episode()
             told = campaign.finish()
-            told |= kept(campaign.stage.history.operations)
+            told |= (kept if load == "records" else whole)(campaign.stage.history.operations)
         except Wrong as wrong:
             raise Wrong(f"after {campaign.counts['power cut']} power cuts: {wrong}") from None
         elections = campaign.elections()
     wall = time.monotonic() - began
     return {
         "seed": seed,
+        "load": load,
         "eligible leader replicas": "on" if is_elr_on else "off",
         "seconds": round(wall, 1),
         "faults": dict(sorted(campaign.counts.items())),
@@ -221,11 +238,12 @@ def main() -> int:
     parser.add_argument("--cuts", type=int, default=50)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--elr", choices=("on", "off"), default="on")
+    parser.add_argument("--load", choices=tuple(LOADS), default="records")
     parser.add_argument("--folder", type=Path, help="keep the nodes' folders here")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="power-") as scratch:
         try:
-            told = run(options.cuts, options.seed, options.elr == "on", options.folder or Path(scratch))
+            told = run(options.cuts, options.seed, options.elr == "on", options.load, options.folder or Path(scratch))
         except Wrong as wrong:
             print(f"WRONG: {wrong}", file=sys.stderr)
             return 1

@@ -3,7 +3,16 @@
 from pathlib import Path
 
 import pytest
+<<<<<<< HEAD:tests/cluster/failures/test_power.py
 from tests.cluster.failures.test_hour import told
+=======
+from tests.cluster.hour import Wrong
+from tests.cluster.failures.test_hour import told
+from tests.cluster.transactional_load import whole
+
+from strandline.base.ids import Uuid
+from strandline.history.operation import Key, Kind, Operation, Outcome, Read, Write
+>>>>>>> 81a96835 (Power is cut under transactions too: committed ones must be wholly there, others nowhere):tests/cluster/test_power.py
 
 
 @pytest.mark.cluster
@@ -33,3 +42,55 @@ def test_machines_that_lose_power_one_at_a_time_take_no_acknowledged_record_with
     assert found["acknowledged with acks=all"] > 100
     assert found["of these lost"] == 0
     assert found["unclean elections"] == 0
+
+
+@pytest.mark.cluster
+@pytest.mark.long
+def test_machines_that_lose_power_leave_every_transaction_whole_or_nowhere() -> None:
+    found = told("tests.cluster.power", "--cuts", "3", "--seed", "1", "--load", "transactions")
+    assert found["anomalies"] == 0
+    assert found["transactions committed"] > 10
+    assert found["transactions not committed"] > 0
+    assert found["of these anything read"] == found["of these not wholly there"] == found["unclean elections"] == 0
+
+
+AT = Key("t", Uuid(b"0123456789abcdef"), 0)
+
+
+def judged(outcome: Outcome, *read: bytes, by: str = "last-t") -> dict[str, int]:
+    """A transaction of two records, and what readers got."""
+    writes = (Write(AT, b"a", 0), Write(AT, b"b", 1))
+    sent = Operation("p", Kind.SEND, 0, 1, outcome, writes=writes, transactional_id="id")
+    reads = tuple(Read(AT, offset, value) for offset, value in enumerate(read))
+    return whole([sent, Operation(by, Kind.POLL, 2, 3, Outcome.OK, reads=reads)])
+
+
+@pytest.mark.parametrize(
+    ("outcome", "read", "is_wrong"),
+    [
+        (Outcome.OK, (b"a", b"b"), False),
+        (Outcome.OK, (b"a",), True),
+        (Outcome.OK, (), True),
+        (Outcome.OK, (b"a", b"b", b"a"), True),
+        (Outcome.FAIL, (), False),
+        (Outcome.FAIL, (b"b",), True),
+        (Outcome.UNKNOWN, (), False),
+        (Outcome.UNKNOWN, (b"a", b"b"), False),
+        (Outcome.UNKNOWN, (b"b",), True),
+        (Outcome.OK, (b"a", b"b", b"nobody's"), True),
+    ],
+)
+def test_a_transaction_that_is_there_in_part_or_twice_or_though_it_was_not_committed_is_noticed(
+    outcome: Outcome, read: tuple[bytes, ...], is_wrong: bool
+) -> None:
+    try:
+        judged(outcome, *read)
+    except Wrong:
+        assert is_wrong
+    else:
+        assert not is_wrong
+
+
+def test_what_was_not_committed_may_never_have_been_read() -> None:
+    with pytest.raises(Wrong):
+        judged(Outcome.FAIL, b"a", by="an earlier reader")
