@@ -2,12 +2,27 @@
 
 from collections.abc import Iterable
 
+from strandline.base.ids import OFFSETS_TOPIC, TRANSACTION_TOPIC
 from strandline.base.value import Value
 from strandline.client.admin.loss_acknowledgement import acknowledgement
 from strandline.client.admin.loss_ledger import WITHDRAWN, Entry, Ledger, entries
 from strandline.client.admin.partitions import Place
 from strandline.diagnosis.loss_words import range_words, when
 from strandline.wire.messages.own.describe_losses import Loss
+
+# What a record of an internal topic was about: its loss is more than a record that is missing (docs/losses.md).
+MEANINGS = {
+    TRANSACTION_TOPIC: (
+        "a lost record may be a decision: then a transaction that was committed is aborted in the partitions without"
+        " its marker, and is not atomic",
+        "or it may be a producer's epoch, or a partition of a transaction: then a producer that was fenced may write"
+        " again, and a transaction may hang: `strandline transactions find-hanging`",
+    ),
+    OFFSETS_TOPIC: (
+        "a lost record may be an offset: then its group reads again what it has read, also if the offset was committed"
+        " in a transaction whose results are there",
+    ),
+}
 
 
 class Written(Value, frozen=True):
@@ -27,6 +42,11 @@ class Written(Value, frozen=True):
 
 
 NOTHING_WRITTEN = Written()
+
+
+def meaning(topic: str) -> tuple[str, ...]:
+    """What a lost record of this topic means beside that it is missing."""
+    return MEANINGS.get(topic, ())
 
 
 def counted(count: int) -> str:

@@ -13,7 +13,7 @@ from strandline.client.admin.replica_logs import LogReport, ReplicaLog, Unasked,
 from strandline.client.brokers import brokers_of
 from strandline.diagnosis import replica_logs, situation
 from strandline.diagnosis.leaderless import judge_leaderless
-from strandline.diagnosis.ledger_facts import NOTHING_WRITTEN, written
+from strandline.diagnosis.ledger_facts import NOTHING_WRITTEN, meaning, written
 from strandline.diagnosis.partitions import as_json as state_as_json
 from strandline.diagnosis.partitions import numbers
 from strandline.diagnosis.replica_logs import words
@@ -120,6 +120,7 @@ def lines_of(facts: Facts, findings: tuple[Finding, ...]) -> list[str]:
     state = facts.state
     said = facts.ledger.words
     ledger = [f"  the loss ledger has {said} of it: {ledger_command(facts)}"] if said else []
+    ledger += [f"  if one is lost: {text}" for text in lost_means(facts)]
     if not findings:
         return [f"{state.at}: healthy: broker {state.leader} leads, {numbers(state.isr)} in sync", *ledger]
     lines: list[str] = []
@@ -145,6 +146,11 @@ def lines_of(facts: Facts, findings: tuple[Finding, ...]) -> list[str]:
     return lines
 
 
+def lost_means(facts: Facts) -> tuple[str, ...]:
+    """Where records are lost, or would be by a way out."""
+    return meaning(facts.state.at.topic) if facts.ledger.words or facts.state.leader < 0 else ()
+
+
 def ledger_command(facts: Facts) -> str:
     seen = " --all" if facts.ledger.acknowledged else ""
     return f"strandline losses {facts.state.at.topic}:{facts.state.at.partition}{seen}{facts.options}"
@@ -158,6 +164,7 @@ def as_json(facts: Facts, findings: tuple[Finding, ...]) -> dict[str, Any]:
         "logs": [replica_logs.as_json(row) for row in facts.reports],
         "ledger_entries": facts.ledger.open + facts.ledger.acknowledged,
         "acknowledged_entries": facts.ledger.acknowledged,
+        "if_one_is_lost": lost_means(facts),
         "withdrawn": [loss.replica for loss in facts.ledger.withdrawn],
         "held_by": held_json(facts.held),
     }

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from strandline.cli.admin.explain import is_healthy, judge, lines_of, max_status
+from strandline.cli.admin.explain import as_json, is_healthy, judge, lines_of, max_status
 from strandline.client.admin.behind import Behind
 from strandline.client.admin.loss_ledger import WITHDRAWN, Ledger
 from strandline.client.admin.partitions import PartitionState, Place
@@ -426,6 +426,25 @@ def test_what_is_damaged_on_the_only_disk_is_lost() -> None:
 
 
 # --- what the ledger says
+
+
+@pytest.mark.parametrize(
+    ("topic", "words"), [("__transaction_state", "not atomic"), ("__consumer_offsets", "reads again"), ("t", "")]
+)
+def test_a_loss_in_an_internal_topic_is_said_to_mean_more_than_a_missing_record(topic: str, words: str) -> None:
+    """Where something is in the ledger, and where nobody leads, so that a way out may lose something."""
+    for facts, has_lost in (
+        (led((1, 2, 3)), False),
+        (replace(led((1, 2, 3)), ledger=Written(1)), True),
+        (replace(led((1, 2, 3)), ledger=Written(0, 1)), True),
+        (leaderless(known=(1,), down=(1,)), True),
+    ):
+        there = replace(facts, state=replace(facts.state, at=Place(topic, 0)))
+        said = [line for line in lines_of(there, judge(there)) if line.startswith("  if one is lost: ")]
+        assert bool(said) == (has_lost and bool(words))
+        assert not said or any(words in line for line in said)
+        told = as_json(there, judge(there))["if_one_is_lost"]
+        assert [f"  if one is lost: {text}" for text in told] == said
 
 
 def withdrawal(node: int, time_ms: int = 1000, start: int = 5) -> Loss:
