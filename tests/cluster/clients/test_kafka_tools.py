@@ -5,6 +5,7 @@ The tools are Java programs that are no part of this project. They run where KAF
 tested always.
 """
 
+import functools
 import json
 import os
 import re
@@ -41,6 +42,8 @@ CLASSES = {
     "metadata-quorum": "tools.MetadataQuorumCommand",
     "reassign-partitions": "tools.reassign.ReassignPartitionsCommand",
     "topics": "tools.TopicCommand",
+    "transactional-message-copier": "tools.TransactionalMessageCopier",
+    "transactions": "tools.TransactionsCommand",
     "verifiable-consumer": "tools.VerifiableConsumer",
     "verifiable-producer": "tools.VerifiableProducer",
 }
@@ -48,6 +51,7 @@ with_java = pytest.mark.skipif(
     not CLASS_PATH or shutil.which("java") is None,
     reason="needs java, and in KAFKA_TOOLS a class path with Kafka's tools",
 )
+OLDER = {"configs": "kafka.admin.ConfigCommand", "dump-log": "kafka.tools.DumpLogSegments"}  # before Kafka 4.0
 BROKER, TOPIC = 4, 2  # ConfigResource types
 
 
@@ -85,19 +89,33 @@ def test_get_offsets_may_ask_for_what_waits_to_be_tiered(shared_cluster: LocalCl
 # --- with Java
 
 
+def java(tool: str, *arguments: str) -> list[str]:
+    """The command that runs it."""
+    newer = f"org.apache.kafka.{CLASSES[tool]}"
+    name = OLDER[tool] if tool in OLDER and not has_class(newer) else newer
+    return ["java", "-XX:TieredStopAtLevel=1", "-cp", CLASS_PATH, name, *arguments]
+
+
+@functools.cache
+def has_class(name: str) -> bool:
+    """In KAFKA_TOOLS."""
+    command = ["javap", "-cp", CLASS_PATH, name]
+    if shutil.which("javap") is None:
+        return True
+    return subprocess.run(command, capture_output=True, timeout=90, check=False).returncode == 0
+
+
 class Tools:
     """Kafka's tools, each by its script's name without `kafka-`."""
 
-    def __init__(self, cluster: Jbod, folder: Path) -> None:
+    def __init__(self, cluster: LocalCluster, folder: Path) -> None:
         self.cluster = cluster
         self.folder = folder
 
     def run(self, tool: str, *arguments: str, status: int = 0, stdin: str = "") -> str:
         """What it prints; if it is to fail, its complaints too."""
-        command = ["java", "-XX:TieredStopAtLevel=1", "-cp", CLASS_PATH, f"org.apache.kafka.{CLASSES[tool]}"]
-        done = subprocess.run(
-            [*command, *arguments], input=stdin, capture_output=True, text=True, timeout=90, check=False
-        )
+        command = java(tool, *arguments)
+        done = subprocess.run(command, input=stdin, capture_output=True, text=True, timeout=90, check=False)
         assert done.returncode == status, done.stdout + done.stderr
         return done.stdout if status == 0 else done.stdout + done.stderr
 
@@ -115,12 +133,16 @@ class Tools:
         assert said.count("producer_send_success") == records
 
 
+class JbodTools(Tools):
+    cluster: Jbod
+
+
 @pytest.fixture(scope="module")
-def tools(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tools]:
+def tools(tmp_path_factory: pytest.TempPathFactory) -> Iterator[JbodTools]:
     """A cluster of brokers with three log directories each, and the tools."""
     folder = tmp_path_factory.mktemp("tools")
     with Jbod(folder / "cluster", 3, properties={**QUICK, "auto.leader.rebalance.enable": "false"}) as cluster:
-        yield Tools(cluster, folder)
+        yield JbodTools(cluster, folder)
 
 
 def rows(said: str, start: str = "\tTopic:") -> list[str]:
@@ -128,7 +150,7 @@ def rows(said: str, start: str = "\tTopic:") -> list[str]:
 
 
 @with_java
-def test_topics_live_and_die(tools: Tools) -> None:
+def test_topics_live_and_die(tools: JbodTools) -> None:
     made = tools("topics", "--create", "--topic", "a", "--partitions", "3", "--config", "min.insync.replicas=2")
     assert "Created topic a." in made
     assert "Topic 'a' already exists." in tools("topics", "--create", "--topic", "a", status=1)
@@ -150,7 +172,7 @@ def assigned(replicas: str) -> tuple[str, str]:
 
 
 @with_java
-def test_configs_of_each_level(tools: Tools) -> None:
+def test_configs_of_each_level(tools: JbodTools) -> None:
     tools("topics", "--create", "--topic", "c")
     levels = (
         (("--topic", "c"), "retention.ms", "DYNAMIC_TOPIC_CONFIG"),
@@ -170,7 +192,7 @@ def test_configs_of_each_level(tools: Tools) -> None:
 
 
 @with_java
-def test_a_reassignment_with_throttles_and_directories(tools: Tools) -> None:
+def test_a_reassignment_with_throttles_and_directories(tools: JbodTools) -> None:
     tools("topics", "--create", "--topic", "m", *assigned("1:2"))
     tools.fill("m", 2000)
     target = str(tools.cluster.directories(tools.cluster.node(1))[2])
@@ -200,7 +222,7 @@ def test_a_reassignment_with_throttles_and_directories(tools: Tools) -> None:
 
 
 @with_java
-def test_leaders_are_elected_by_hand(tools: Tools) -> None:
+def test_leaders_are_elected_by_hand(tools: JbodTools) -> None:
     tools("topics", "--create", "--topic", "e", *assigned("1:2"))
     goal = [{"topic": "e", "partition": 0, "replicas": [2, 1]}]
     plan = ("--reassignment-json-file", tools.file("order.json", {"version": 1, "partitions": goal}))
@@ -215,7 +237,7 @@ def test_leaders_are_elected_by_hand(tools: Tools) -> None:
 
 
 @with_java
-def test_the_replicas_that_may_lead_without_loss_are_reported(tools: Tools) -> None:
+def test_the_replicas_that_may_lead_without_loss_are_reported(tools: JbodTools) -> None:
     """Also by the metadata shell, which passes over what our records have in tags of our own."""
     tools("topics", "--create", "--topic", "p", *assigned("2:1"), "--config", "min.insync.replicas=2")
     tools("topics", "--create", "--topic", "q", *assigned("1"))
@@ -254,7 +276,7 @@ def decoded(metadata: Path) -> tuple[str, ...]:
 
 
 @with_java
-def test_eligible_leader_replicas_are_switched_off_and_on(tools: Tools) -> None:
+def test_eligible_leader_replicas_are_switched_off_and_on(tools: JbodTools) -> None:
     """A new cluster begins with them, as its bootstrap file says."""
     bootstrap = tools.run("dump-log", *decoded(tools.cluster.node(1).data_path / "bootstrap.checkpoint"))
     assert '"data":{"name":"eligible.leader.replicas.version","featureLevel":1}' in bootstrap
@@ -271,7 +293,7 @@ def test_eligible_leader_replicas_are_switched_off_and_on(tools: Tools) -> None:
 
 
 @with_java
-def test_offsets_and_what_is_deleted(tools: Tools) -> None:
+def test_offsets_and_what_is_deleted(tools: JbodTools) -> None:
     tools("topics", "--create", "--topic", "o")
     tools.fill("o", 20)
     deletion = {"topic": "o", "partition": 0, "offset": 5}
@@ -287,7 +309,7 @@ def test_offsets_and_what_is_deleted(tools: Tools) -> None:
 
 
 @with_java
-def test_the_cluster_is_described(tools: Tools) -> None:
+def test_the_cluster_is_described(tools: JbodTools) -> None:
     status = tools("metadata-quorum", "describe", "--status")
     assert re.search(r"LeaderId: +[123]\n", status)
     assert len(rows(tools("metadata-quorum", "describe", "--replication"), "")) == 4
@@ -303,7 +325,7 @@ def test_the_cluster_is_described(tools: Tools) -> None:
 
 
 @with_java
-def test_the_files_of_a_node_are_dumped(tools: Tools) -> None:
+def test_the_files_of_a_node_are_dumped(tools: JbodTools) -> None:
     tools("topics", "--create", "--topic", "f", *assigned("1"), "--config", "segment.bytes=1048576")
     values = "\n".join(f"{n:0>2000}" for n in range(1200))
     tools("console-producer", "--topic", "f", "--compression-codec", "none", stdin=values)
