@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from confluent_kafka import Producer
 from tests.cluster.driving import create, leads, quiet, until
-from tests.cluster.test_kafka_tools import Tools, java, rows, with_java
-from tests.cluster.test_transactions import in_sync, producer_of, read, write
+from tests.cluster.clients.test_kafka_tools import Tools, java, rows, with_java
+from tests.cluster.clients.test_transactions import in_sync, producer_of, read, write
 
 from strandline.testing.local_cluster import LocalCluster
 from strandline.txn.states import State

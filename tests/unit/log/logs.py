@@ -1,5 +1,6 @@
 """Logs in memory and batches for them."""
 
+from strandline.base.ids import OFFSET_MAX
 from strandline.base.time import Instant
 from strandline.log.config import LogConfig
 from strandline.log.log import Appended, Log
@@ -18,6 +19,7 @@ def open_log(
     clean: bool = True,
     recovery_point: int = 0,
     log_start_offset: int = 0,
+    high_watermark: int = OFFSET_MAX,
     tail_bytes: int = 4 << 20,
 ) -> Log:
     log = Log.open(
@@ -28,6 +30,7 @@ def open_log(
         clean=clean,
         recovery_point=recovery_point,
         log_start_offset=log_start_offset,
+        high_watermark=high_watermark,
         tail_bytes=tail_bytes,
     )
     log.check()

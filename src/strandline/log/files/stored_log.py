@@ -18,6 +18,7 @@ from collections.abc import Iterator
 from typing import Self
 from zlib import crc32
 
+from strandline.base.ids import OFFSET_MAX
 from strandline.base.ports import Disk
 from strandline.base.time import Instant
 from strandline.log.config import LONG_MAX, LogConfig
@@ -80,11 +81,13 @@ class StoredLog:
         recovery_point: int,
         log_start_offset: int,
         cleaned_to: int | None = None,
+        high_watermark: int = OFFSET_MAX,
         tail_bytes: int = TAIL_BYTES,
         tail_budget: TailBudget | None = None,
     ) -> Self:
         """Load a log, making an empty one if there is none. Unless the last stop was clean, everything from the
-        recovery point on is checked batch by batch, and cut at the first one that is not whole."""
+        recovery point on is checked batch by batch, and cut at the first one that is not whole. `high_watermark`: a
+        transaction is not over for readers whose marker lies there or behind it."""
         disk.make_directory(directory)
         log = cls(disk, directory, config, tail_bytes, tail_budget)
         log.gaps = Gaps(compacts=config.compacts, cleaned_to=cleaned_to)
@@ -115,6 +118,7 @@ class StoredLog:
         log.touched = now
         believed_below = log.log_end_offset + 1 if clean else log.recovery_point
         log.producer_state.load(log.log_start_offset, log.log_end_offset, now, believed_below=believed_below)
+        log.producer_state.wait_for_markers(high_watermark, log.log_start_offset, log.log_end_offset, now)
         assert log.log_start_offset <= log.log_end_offset >= log.recovery_point
         return log
 

@@ -87,7 +87,7 @@ class ProducerState:
         """From the newest snapshot that is not damaged, and from the headers behind it."""
         assert 0 <= start <= end
         assert not self.snapshots or self.snapshots[-1] <= end, "it would say more than the log"
-        are_used = self.producers.transactions.are_used
+        before = self.producers.transactions
         self.producers = Producers()
         unread = start
         while self.snapshots:
@@ -107,12 +107,24 @@ class ProducerState:
             self.producers.forget_gone(start, now, self.expiration_ms)
             unread = offset
             break
-        self.producers.transactions.are_used |= are_used
+        self.producers.transactions.are_used |= before.are_used
+        self.producers.transactions.ended = [one for one in before.ended if one.last_offset < unread]
         self.cut_aborted(unread, is_all=not self.snapshots)
         if unread < end:
             for header, marker in self.segments.marked_headers(unread):
                 if header.producer_id >= 0:
                     self.ended(self.producers.appended(header, header.base_offset, now, marker=marker))
+
+    def wait_for_markers(self, high_watermark: int, start: int, end: int, now: Instant) -> None:
+        """A snapshot does not say of an ended transaction where it began, or where its marker is. If a marker may not
+        be committed, what it ended is read from the batches."""
+        if not any(producer.coordinator_epoch >= 0 for producer in self.producers.known.values()):
+            return
+        first = max(high_watermark, start)
+        markers = (marker for _, marker in self.segments.marked_headers(first)) if first < end else ()
+        if any(marker is not None for marker in markers):
+            self.keep([offset for offset in self.snapshots if offset <= first])
+            self.rebuild(start, end, now)
 
     def distrust(self, start: int, end: int, now: Instant) -> None:
         """A batch is not where it is remembered: only the log itself is believed."""

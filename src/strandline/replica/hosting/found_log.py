@@ -44,5 +44,6 @@ class FoundLog(Value, frozen=True):
             recovery_point=0 if self.clean and not self.is_trusted else self.recovery_point,
             log_start_offset=self.log_start_offset,
             cleaned_to=self.cleaned_to,
+            high_watermark=self.high_watermark,
             tail_budget=tail_budget,
         )

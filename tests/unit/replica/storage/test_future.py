@@ -9,7 +9,7 @@ from strandline.base.effects import Sync
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import NodeId, TopicPartition, Uuid
 from strandline.log.checkpoints import format_topic_ids, parse_topic_ids
-from strandline.log.log import Log
+from strandline.log.log import Appended, Log
 from strandline.metadata import records as r
 from strandline.metadata.image import BROKER_RESOURCE
 from strandline.replica.hosting.follower import Cut, Follower
@@ -18,6 +18,8 @@ from strandline.replica.hosting.rows import TOPIC_IDS
 from strandline.replica.storage.moving import future
 from strandline.replica.storage.moving import futures as futures_module
 from strandline.replica.storage.moving.futures import Futures
+from strandline.wire.batch import build
+from strandline.wire.control import EndTxnMarker
 
 E = ErrorCode
 T0 = TopicPartition("t", 0)
@@ -49,6 +51,22 @@ def hosted(jbod: Jbod, node: int = 1) -> Hosted:
 
 def content(log: Log) -> list[tuple[int, int, int]]:
     return [(h.base_offset, h.crc, h.partition_leader_epoch) for h in log.headers(log.log_start_offset)]
+
+
+def test_a_log_that_has_moved_waits_still_for_a_marker_that_is_not_committed(jbod: Jbod) -> None:
+    jbod.cut = {NodeId(2), NodeId(3)}
+    log = hosted(jbod).log
+    rows = [(jbod.now, None, b"v", ())]
+    batch = build(rows, producer_id=7, producer_epoch=0, base_sequence=0, transactional=True)
+    first = log.append_as_leader(bytearray(batch), 0, jbod.now, may_begin=True)
+    log.append_marker(7, 1, EndTxnMarker(True, 0), 0, jbod.now, 2)
+    assert isinstance(first, Appended)
+    assert move(jbod, "/d1") is E.NONE
+    jbod.run(1_000)
+    assert jbod.path(1) == "/d1"
+    moved = hosted(jbod).log
+    assert moved is not log
+    assert [moved.last_stable_offset(first.base_offset + count) for count in (1, 2)] == [first.base_offset, 17]
 
 
 @pytest.mark.parametrize("node", [1, 2])

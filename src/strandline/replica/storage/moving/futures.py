@@ -332,6 +332,7 @@ class Futures:
             recovery_point=0,
             log_start_offset=current.log_start_offset,
             cleaned_to=future.log.cleaned_to,
+            high_watermark=hosted.high_watermark,
             tail_budget=self.storage.tail_budget,
         )
         log.reconfigure(current.config)
