@@ -18,6 +18,7 @@ from strandline.log.recompress import CODEC_OF, recompressed
 from strandline.log.refusals import (
     INSIDE_TRANSACTION,
     LOG_APPEND_TIME,
+    NOT_THE_FIRST,
     OUTSIDE_TRANSACTION,
     Refused,
     accept_produced,
@@ -96,11 +97,13 @@ class Log(StoredLog):
         *,
         internal: bool = False,
         may_begin: bool = False,
+        from_zero: bool = False,
     ) -> Appended | Refused:
         """Append the one batch that a producer sent. Offsets and epoch are written into the buffer itself.
 
         `internal`: the broker made the batch itself, so sizes are its own business. `may_begin`: a coordinator has
         verified that the producer's transaction has this partition, so the batch may be its first one here (KIP-890).
+        `from_zero`: each of the producer's transactions has an epoch of its own, so its first batch has sequence 0.
         """
         buffer = memoryview(records)
         config = self.config
@@ -116,7 +119,7 @@ class Log(StoredLog):
             if verdict is not None:
                 return refused(verdict)
             if header.is_transactional or self.producer_state.producers.transactions.open:
-                why = self.why_not_in_transaction(header, may_begin=may_begin)
+                why = self.why_not_in_transaction(header, may_begin=may_begin, from_zero=from_zero)
                 if why is not None:
                     return why
         codec = CODEC_OF[config.compression_type]
@@ -130,12 +133,14 @@ class Log(StoredLog):
             buffer = memoryview(bytearray(buffer))
         return self.append_accepted(header, buffer, leader_epoch, now, internal=internal)
 
-    def why_not_in_transaction(self, header: BatchHeader, *, may_begin: bool) -> Refused | None:
+    def why_not_in_transaction(self, header: BatchHeader, *, may_begin: bool, from_zero: bool) -> Refused | None:
         """A batch of a newer epoch never joins the transaction that its producer has open here. The marker that ends
         it is still to come, and may have this epoch too: the log would refuse it as a late one, and the transaction
         would stay open for ever (KIP-890)."""
         assert header.producer_id >= 0
         if not self.transactions.is_open(header.producer_id):
+            if from_zero and header.base_sequence > 0 and header.producer_id not in self.producers.known:
+                return NOT_THE_FIRST
             # guard: transaction-begins-where-it-may
             return OUTSIDE_TRANSACTION if header.is_transactional and not may_begin else None
         if not header.is_transactional:

@@ -37,6 +37,11 @@ OUTSIDE_TRANSACTION = Refused(
 INSIDE_TRANSACTION = Refused(
     ErrorCode.INVALID_TXN_STATE, "Expected transactional write from the producer, whose transaction is open here"
 )
+NOT_THE_FIRST = Refused(
+    # The log does not know the producer, and would take any sequence. But the first batch is still to come (KIP-890).
+    ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
+    "The first batch of a transaction has sequence 0",
+)
 
 
 def accept_produced(buffer: memoryview, config: LogConfig, where: str, now: Instant) -> BatchHeader | Refused:

@@ -250,7 +250,15 @@ class Producing:
         acks = parked.acks
         is_in_transaction = parked.request.transactional_id is not None  # what must ask before has asked
         appended = self.append(
-            hosted, leader, data.records, acks, effects, now, where=called(topic, data), may_begin=is_in_transaction
+            hosted,
+            leader,
+            data.records,
+            acks,
+            effects,
+            now,
+            where=called(topic, data),
+            may_begin=is_in_transaction,
+            from_zero=is_in_transaction and parked.to.api_version >= ADDS_SINCE,
         )
         if isinstance(appended, Refused):
             parked.failed = True
@@ -338,6 +346,7 @@ class Producing:
         *,
         where: Where | None = None,
         may_begin: bool = False,
+        from_zero: bool = False,
     ) -> Appended | Refused:
         """Append as the leader, and answer the fetches that wait for it. `where`: as the client's request calls it;
         None: the broker itself appends. `effects`: see `produce_one`."""
@@ -354,7 +363,7 @@ class Producing:
         leader.stamp_caught_up()
         try:
             appended = leader.log.append_as_leader(
-                records, leader.epoch, now, internal=where is None, may_begin=may_begin
+                records, leader.epoch, now, internal=where is None, may_begin=may_begin, from_zero=from_zero
             )
             if leader.log.must_flush:
                 leader.log.flush_if_due()

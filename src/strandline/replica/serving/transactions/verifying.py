@@ -121,6 +121,8 @@ class Verifying:
         if header.producer_epoch in self.questions.get((hosted, header.producer_id), ()):
             return True
         known = leader.log.producers.known.get(header.producer_id)
+        if known is not None and header.producer_epoch < known.epoch:
+            return False  # the log refuses it
         is_open = leader.log.transactions.is_open(header.producer_id)
         is_known = is_open and known is not None and known.epoch == header.producer_epoch
         return not is_known and self.is_enabled  # guard: nothing-is-verified
