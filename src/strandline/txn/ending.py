@@ -106,6 +106,8 @@ def judge(current: Transaction, request: EndTxnRequest, version: int) -> ErrorCo
     if version < BUMPS_EPOCHS:
         return judge_old(current, request)
     is_again = is_before_end(current, named)
+    if current.state in DECIDED and named == current.goes_on:
+        return ErrorCode.CONCURRENT_TRANSACTIONS  # its next transaction, which is empty yet (KAFKA-18464)
     if request.producer_id not in (current.producer_id, current.client[0]) and not is_again:
         return ErrorCode.INVALID_PRODUCER_ID_MAPPING
     if current.state in DECIDED:
