@@ -2,7 +2,7 @@
 
     python -m tests.mutants                                  # each mutant's own tests must fail with it
     python -m tests.mutants --only fetch                     # those with this in their names
-    python -m tests.mutants --page                           # sentences of docs/protocol.md without a mutant
+    python -m tests.mutants --page                           # sentences of docs/*protocol.md without a mutant
     python -m tests.mutants --by-simulator --seeds 60        # how many of them drawn seeds find
 
 Ends with status 1 if a mutant survives its tests, if its row fits the source no more, or, with --page, if a sentence

@@ -35,7 +35,7 @@ class Mutant(Value, frozen=True):
     new: str
     breaks: Breaks
     tests: tuple[str, ...]  # below tests/, path::name; each must fail with the change, in one of its cases at least
-    holds: tuple[str, ...] = ()  # parts of sentences of docs/protocol.md that the change breaks
+    holds: tuple[str, ...] = ()  # parts of sentences of the pages in `page.py`, or their marks
     more: tuple[tuple[str, str, str], ...] = ()  # (file, old, new): a second guard, which must go too
     bug: str = ""  # of `tests.planted`, in place of the texts
 

@@ -1,12 +1,13 @@
-"""Which sentences of docs/protocol.md are held by a test that a mutant of the sentence is known to kill?"""
+"""Which sentences of the protocol pages are held by a test that a mutant of the sentence is known to kill?"""
 
 import re
+from pathlib import Path
 
 from tests.mutants.mutant import ROOT, Mutant
 
 from strandline.base.value import Value
 
-PAGE = ROOT / "docs" / "protocol.md"
+PAGES = tuple(ROOT / "docs" / name for name in ("protocol.md", "transaction-protocol.md"))
 ROW = re.compile(r"^\| (?P<where>[^|]*) \| (?P<what>[^|]*) \| (?P<held>[^|]*) \|$")
 TEST = re.compile(r"`(?P<test>[\w/]+\.py::test_\w+)`")
 SCRIPT = re.compile(r"`scripts/(?P<part>\w+)/\w+\.txt`")
@@ -31,9 +32,13 @@ class Sentence(Value, frozen=True):
 
 
 def sentences() -> list[Sentence]:
+    return [sentence for page in PAGES for sentence in sentences_of(page)]
+
+
+def sentences_of(page: Path) -> list[Sentence]:
     found: list[Sentence] = []
     section = ""
-    for line in PAGE.read_text().splitlines():
+    for line in page.read_text().splitlines():
         if line.startswith("## "):
             section = line[3:].partition(":")[0]
         row = ROW.match(line)
@@ -46,8 +51,9 @@ def sentences() -> list[Sentence]:
 
 
 def matching(part: str, page: list[Sentence]) -> list[Sentence]:
-    """A part of a sentence, or the mark of a trap (`T34`)."""
-    return [sentence for sentence in page if part == sentence.where or (len(part) > 4 and part in sentence.title)]
+    """A part of a sentence, or its mark: of a trap (`T34`), or of a sentence about transactions (`98.3`)."""
+    marked = [sentence for sentence in page if part == sentence.where]
+    return marked or [sentence for sentence in page if len(part) > 4 and part in sentence.title]
 
 
 def why_not_held(mutant: Mutant, page: list[Sentence]) -> list[str]:

@@ -1,11 +1,12 @@
-"""The page that maps the protocol's sentences to tests, held against the tests that there are."""
+"""The pages that map the protocol's sentences to tests, held against the tests that there are."""
 
 import re
 from pathlib import Path
 
+from tests.mutants.page import PAGES
+
 ROOT = Path(__file__).parents[2]
 TESTS = ROOT / "tests"
-PAGE = ROOT / "docs" / "protocol.md"
 ROW = re.compile(r"^\| (?P<where>[^|]*) \| (?P<what>[^|]*) \| (?P<held>[^|]*) \|$")
 NAME = re.compile(r"`(?P<file>[\w/]+\.py)::(?P<test>test_\w+)`")
 SCRIPT = re.compile(r"`(?P<file>scripts/[\w/]+\.txt)`")
@@ -15,7 +16,8 @@ NUMBERED = {"T": 45, "L": 10}  # traps, and the last of each kind
 
 def rows() -> list[tuple[str, str, str]]:
     """(where, what, held by) of every table, without their heads."""
-    found = [match.group("where", "what", "held") for match in map(ROW.match, PAGE.read_text().splitlines()) if match]
+    lines = [line for page in PAGES for line in page.read_text().splitlines()]
+    found = [match.group("where", "what", "held") for match in map(ROW.match, lines) if match]
     return [row for row in found if row[1] != "what must hold"]
 
 
@@ -24,8 +26,8 @@ def defined_in(file: str) -> set[str]:
     return set(re.findall(r"^def (test_\w+)\(", path.read_text(), re.MULTILINE)) if path.exists() else set()
 
 
-def test_every_test_that_the_page_names_exists() -> None:
-    text = PAGE.read_text()
+def test_every_test_that_the_pages_name_exists() -> None:
+    text = "".join(page.read_text() for page in PAGES)
     named = [match.group("file", "test") for match in NAME.finditer(text)]
     assert len(named) > 100
     missing = [f"{file}::{test}" for file, test in named if test not in defined_in(file)]

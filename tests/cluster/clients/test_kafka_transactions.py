@@ -1,6 +1,5 @@
 """Transactions of Kafka's own Java client, and Kafka's tools on what they leave: see `test_kafka_tools.py`."""
 
-import json
 import subprocess
 import time
 from collections import Counter
@@ -8,13 +7,14 @@ from pathlib import Path
 
 import pytest
 from confluent_kafka import Producer
-from tests.cluster.driving import create, leads, quiet, until
 from tests.cluster.clients.test_kafka_tools import Tools, java, rows, with_java
 from tests.cluster.clients.test_transactions import in_sync, producer_of, read, write
+from tests.cluster.driving import create, leads, quiet, until
 
 from strandline.testing.local_cluster import LocalCluster
 from strandline.txn.states import State
 
+PORTION = 400  # records between two kills
 STATES = [state for state in State if state is not State.DEAD]
 
 pytestmark = [pytest.mark.cluster, pytest.mark.filterwarnings("ignore")]
@@ -79,59 +79,56 @@ def test_kafkas_transactions_tool_shows_what_is_open(shared_cluster: LocalCluste
 def test_the_java_client_copies_each_record_once_while_its_nodes_are_killed(
     cluster: LocalCluster, tmp_path: Path
 ) -> None:
-    """Some of its transactions it aborts itself. Leaders, both coordinators and the client are killed."""
-    records, copied = 2_000, tmp_path / "copied.txt"
+    """Some of its transactions it aborts itself. Leaders, a node after the other, and the client are killed while it
+    copies; what it has not copied then it copies when it is started again."""
     create(cluster, "in")
     create(cluster, "out", 3)
     plain = Producer(quiet(cluster.bootstrap))
-    for number in range(records):
-        plain.produce("in", str(number).encode(), partition=0)
-    assert plain.flush(30) == 0
+    sent = 0
+    for victim in ("leader", "client", 1, 2, "leader", 3):
+        for _ in range(PORTION):
+            plain.produce("in", str(sent).encode(), partition=0)
+            sent += 1
+        assert plain.flush(30) == 0
+        copy_while_killed(cluster, victim, tmp_path / "copied.txt")
+    found = Counter(int(value) for _, value in read(cluster, "out"))
+    assert [number for number in range(sent) if found[number] != 1] == []
+    assert found.total() == sent
+
+
+def copy_while_killed(cluster: LocalCluster, victim: str | int, output: Path) -> None:
+    """The victim is killed as soon as something is copied. The copier ends by itself when all is copied."""
     command = java(
         "transactional-message-copier",
         *("--input-topic", "in", "--input-partition", "0", "--output-topic", "out"),
         *("--broker-list", cluster.bootstrap, "--transactional-id", "copier", "--consumer-group", "copiers"),
-        *(
-            "--transaction-size",
-            "20",
-            "--transaction-timeout",
-            "5000",
-            "--enable-random-aborts",
-            "--use-group-metadata",
-        ),
+        *("--transaction-size", "10", "--transaction-timeout", "5000"),
+        *("--enable-random-aborts", "--use-group-metadata"),
     )
 
-    def remaining() -> int:
-        """As the copier last told; it dies of errors after which it must begin anew."""
-        lines = [line for line in copied.read_text().splitlines() if line.startswith("{")]
-        told = [json.loads(line) for line in lines]
-        return int(told[-1].get("remaining", records)) if told else records
+    def start() -> subprocess.Popen[bytes]:
+        with output.open("wb") as told:
+            return subprocess.Popen(command, stdout=told, stderr=subprocess.DEVNULL)
 
-    kills = 0
-    deadline = time.monotonic() + 150
-    with copied.open("ab") as output:
-        copier = subprocess.Popen(command, stdout=output, stderr=subprocess.DEVNULL)
-        try:
-            while remaining() or copier.poll() != 0:
-                assert time.monotonic() < deadline, copied.read_text()[-2_000:]
-                if copier.poll() not in (None, 0):
-                    copier = subprocess.Popen(command, stdout=output, stderr=subprocess.DEVNULL)
-                if kills < 6 and remaining() < records - 200 * (kills + 1):
-                    kills += 1
-                    if kills == 4:
-                        copier.kill()
-                        copier.wait()
-                        continue
-                    node = cluster.node(leads(cluster, "out", 0) if kills % 2 else kills // 2)
-                    node.kill()
-                    time.sleep(1)
-                    node.start()
-                    until(lambda: len(in_sync(cluster, "out")) == 9, 40)
-                time.sleep(0.05)
-        finally:
+    copier = start()
+    try:
+        until(lambda: "progress" in output.read_text() or copier.poll() is not None, 60)
+        if victim == "client":
             copier.kill()
             copier.wait()
-    assert kills == 6
-    found = Counter(int(value) for _, value in read(cluster, "out"))
-    assert [number for number in range(records) if found[number] != 1] == []
-    assert found.total() == records
+            copier = start()
+        else:
+            node = cluster.node(leads(cluster, "out", 0) if isinstance(victim, str) else victim)
+            node.kill()
+            time.sleep(0.5)
+            node.start()
+        deadline = time.monotonic() + 90
+        while copier.poll() != 0:
+            assert time.monotonic() < deadline, output.read_text()[-2_000:]
+            if copier.poll() is not None:
+                copier = start()  # it gives up after some errors
+            time.sleep(0.05)
+    finally:
+        copier.kill()
+        copier.wait()
+    until(lambda: len(in_sync(cluster, "out")) == 9, 40)

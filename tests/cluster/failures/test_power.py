@@ -3,16 +3,12 @@
 from pathlib import Path
 
 import pytest
-<<<<<<< HEAD:tests/cluster/failures/test_power.py
 from tests.cluster.failures.test_hour import told
-=======
 from tests.cluster.hour import Wrong
-from tests.cluster.failures.test_hour import told
 from tests.cluster.transactional_load import whole
 
 from strandline.base.ids import Uuid
 from strandline.history.operation import Key, Kind, Operation, Outcome, Read, Write
->>>>>>> 81a96835 (Power is cut under transactions too: committed ones must be wholly there, others nowhere):tests/cluster/test_power.py
 
 
 @pytest.mark.cluster

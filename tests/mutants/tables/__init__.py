@@ -21,6 +21,9 @@ from tests.mutants.tables.replica.replica import REPLICA
 from tests.mutants.tables.replica.returned import RETURNED
 from tests.mutants.tables.replica.stops import STOPS
 from tests.mutants.tables.replica.wholeness import WHOLENESS
+from tests.mutants.tables.txn.kafkas_bugs import KAFKAS_BUGS
+from tests.mutants.tables.txn.kip_defences import KIP_DEFENCES
+from tests.mutants.tables.txn.kip_transactions import KIP_TRANSACTIONS
 from tests.mutants.tables.txn.transaction_commands import TRANSACTION_COMMANDS
 from tests.mutants.tables.txn.transactions_served import TRANSACTIONS_SERVED
 from tests.mutants.tables.txn.txn_decisions import DECISIONS
@@ -34,6 +37,9 @@ MUTANTS: dict[str, Mutant] = table(
     *DIRECTORIES.values(),
     *FACES.values(),
     *GROUP.values(),
+    *KIP_TRANSACTIONS.values(),
+    *KIP_DEFENCES.values(),
+    *KAFKAS_BUGS.values(),
     *LEADERS.values(),
     *LOG.values(),
     *LOG_PARTS.values(),

@@ -46,6 +46,7 @@ BROKER = table(
         "        ids, self.block = self.block[:count], self.block[max(0, count - 1):]",
         Breaks.DURABILITY,
         ("unit/broker/test_producer_ids.py::test_the_first_producer_waits_for_a_block_and_the_next_ones_use_it_up",),
+        holds=("98.1",),
     ),
     Mutant(
         "an id that is owed to one is kept for the next one",
@@ -68,6 +69,7 @@ BROKER = table(
             "unit/broker/test_handlers.py::"
             "test_the_leader_of_its_partition_of_the_transaction_topic_coordinates_a_transactional_id",
         ),
+        holds=("98.2",),
     ),
     Mutant(
         "the transaction topic may have an unclean leader",
@@ -76,6 +78,7 @@ BROKER = table(
         "",
         Breaks.DURABILITY,
         ("unit/broker/test_parts.py::test_internal_topics_are_made_as_the_configuration_says",),
+        holds=("98.40",),
     ),
     Mutant(
         "decisions of transactions are committed by one replica",
@@ -84,6 +87,7 @@ BROKER = table(
         "",
         Breaks.DURABILITY,
         ("unit/broker/test_parts.py::test_internal_topics_are_made_as_the_configuration_says",),
+        holds=("98.40",),
     ),
     Mutant(
         "clients write into internal topics",
@@ -102,6 +106,7 @@ BROKER = table(
         (
             "unit/controller/configs/test_features.py::test_a_new_cluster_has_the_newest_transactions_and_may_go_back_to_any_older_ones",
         ),
+        holds=("890.25",),
     ),
     Mutant(
         "a failed directory is not told to the controller",

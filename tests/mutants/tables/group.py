@@ -183,6 +183,10 @@ GROUP = table(
         "                if True:\n                    self.offsets",
         Breaks.AGREEMENT,
         (TRANSACTIONAL + "test_a_transaction_that_is_open_where_the_log_ends_is_pending_for_a_new_coordinator",),
+        holds=(
+            "98.14",
+            "447.8",
+        ),
     ),
     Mutant(
         "an offset of an aborted transaction counts",
@@ -191,6 +195,7 @@ GROUP = table(
         "            if True:\n                offsets",
         Breaks.AGREEMENT,
         (TRANSACTIONAL + "test_what_an_aborted_transaction_has_committed_never_counts",),
+        holds=("98.15",),
     ),
     Mutant(
         "a marker puts an offset over one that was committed later",
@@ -199,6 +204,7 @@ GROUP = table(
         "if True:",
         Breaks.AGREEMENT,
         (TRANSACTIONAL + "test_an_offset_that_was_committed_after_the_pending_one_wins",),
+        holds=("447.9",),
     ),
     Mutant(
         "an offset is stable while a commit that was accepted is not written",
@@ -207,6 +213,7 @@ GROUP = table(
         "return key in self.holders",
         Breaks.AGREEMENT,
         (TRANSACTIONAL + "test_an_offset_is_unstable_from_when_its_commit_is_accepted",),
+        holds=("447.6",),
     ),
     Mutant(
         "a commit that was not acknowledged in time is forgotten, and its transaction is not",
@@ -223,6 +230,7 @@ GROUP = table(
         "    return None\n",
         Breaks.AGREEMENT,
         (TRANSACTIONAL + "test_a_member_commits_in_its_generation_by_its_id",),
+        holds=("447.1",),
     ),
     Mutant(
         "a group is deleted, and what is pending in it comes back",
@@ -247,5 +255,6 @@ GROUP = table(
         "",
         Breaks.DURABILITY,
         (TRANSACTIONAL + "test_a_group_without_an_offset_is_kept_while_one_is_pending",),
+        holds=("KAFKA-19163",),
     ),
 )

@@ -254,6 +254,15 @@ def test_a_groups_offsets_add_the_partition_that_keeps_them() -> None:
     assert w.current().partitions == (TopicPartition(OFFSETS_TOPIC, 0),)
 
 
+def test_a_groups_offsets_are_kept_where_its_own_id_says() -> None:
+    w = World()
+    producer = w.start()
+    w.delete(OFFSETS_TOPIC)
+    w.create(OFFSETS_TOPIC, 50)
+    assert w.ask(offsets_request(producer, "g")).error_code == E.NONE
+    assert w.current().partitions == (TopicPartition(OFFSETS_TOPIC, 3),), "Java's hash of 'g' is 103"
+
+
 def test_offsets_need_a_group_and_a_topic_that_keeps_it() -> None:
     w = World()
     producer = w.start()

@@ -81,7 +81,7 @@ PRODUCERS = table(
             ANSWERED + "test_a_new_leader_that_has_it_answers_when_its_own_high_watermark_has_passed_it",
             ANSWERED + "test_after_an_unclean_election_the_log_that_leads_decides",
         ),
-        ("After an unclean election the log that leads decides",),
+        ("After an unclean election the log that leads decides", "KAFKA-6003"),
     ),
     Mutant(
         "a start reads nothing behind a snapshot",
@@ -124,7 +124,7 @@ PRODUCERS = table(
         "log.has_gaps",
         Breaks.DURABILITY,
         (LOGGED + "test_what_was_deleted_since_is_still_a_duplicate",),
-        ("A batch that was deleted or compacted since is still a duplicate",),
+        ("A batch that was deleted or compacted since is still a duplicate", "360.12"),
     ),
     Mutant(
         "what was compacted is no duplicate any more",

@@ -175,7 +175,7 @@ COPYING = table(
         "            return ErrorCode.UNKNOWN_PRODUCER_ID\n",
         Breaks.ANSWERS,
         ("unit/replica/serving/test_duplicates.py::test_a_new_leader_that_lacks_it_writes_it",),
-        ("A new leader that lacks the batch writes it",),
+        ("A new leader that lacks the batch writes it", "360.10"),
     ),
     Mutant(
         "the last stable offset runs ahead of the high watermark",

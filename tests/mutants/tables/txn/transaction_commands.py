@@ -14,6 +14,7 @@ TRANSACTION_COMMANDS = table(
         "    return None\n",
         Breaks.ANSWERS,
         (ASKED + "test_it_is_uncertain_while_anybody_who_may_know_it_has_not_said",),
+        holds=("664.9",),
     ),
     Mutant(
         "a transaction that its coordinator has in other partitions does not hang in this one",
@@ -22,6 +23,7 @@ TRANSACTION_COMMANDS = table(
         "        if isinstance(row, Coordinated):\n",
         Breaks.ANSWERS,
         (ASKED + "test_one_that_its_coordinator_has_only_elsewhere_or_not_at_all_hangs",),
+        holds=("664.8",),
     ),
     Mutant(
         "coordinators that moved while they were asked count as heard",
@@ -30,6 +32,7 @@ TRANSACTION_COMMANDS = table(
         "    moved = [(state.at, state.leader, state.leader_epoch) for state in after]\n",
         Breaks.ANSWERS,
         (ASKED + "test_all_coordinators_were_heard",),
+        holds=("664.9",),
     ),
     Mutant(
         "a partition of transactional ids without a leader is not missed",
@@ -70,6 +73,7 @@ TRANSACTION_COMMANDS = table(
         "        coordinator_epoch=one.coordinator_epoch,",
         Breaks.ANSWERS,
         (ASKED + "test_an_abort_has_the_producers_epoch_and_its_last_coordinators_or_the_first",),
+        holds=("664.10",),
     ),
     Mutant(
         "a transaction that its coordinator knows is aborted in one partition",
@@ -78,6 +82,7 @@ TRANSACTION_COMMANDS = table(
         "    if False:\n",
         Breaks.AGREEMENT,
         (SHOWN + "test_what_a_coordinator_knows_or_may_know_is_aborted_only_by_force",),
+        holds=("664.11",),
     ),
     Mutant(
         "a search that missed somebody ends as one that found nothing",
@@ -102,6 +107,7 @@ TRANSACTION_COMMANDS = table(
         "    bound = now - LATE_MS\n",
         Breaks.ANSWERS,
         (MEASURED + "test_a_partition_is_late_when_its_oldest_transaction_rests_for_longer_than_any_may",),
+        holds=("664.12",),
     ),
     Mutant(
         "partitions without a leader are not counted",
@@ -118,5 +124,6 @@ TRANSACTION_COMMANDS = table(
         "    if hosted is None or type(hosted.role).__name__ != 'Leader':\n",
         Breaks.ANSWERS,
         ("unit/replica/serving/test_transactions.py::test_a_follower_describes_its_producers_too",),
+        holds=("664.2",),
     ),
 )

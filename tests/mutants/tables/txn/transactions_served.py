@@ -15,6 +15,7 @@ TRANSACTIONS_SERVED = table(
         "            if False:\n",
         Breaks.DURABILITY,
         (SERVED + "test_no_batch_comes_before_one_that_was_held_and_refused",),
+        holds=("890.9",),
     ),
     Mutant(
         "a coordinator that never answers holds up everybody",
@@ -48,7 +49,7 @@ TRANSACTIONS_SERVED = table(
         "        pass\n",
         Breaks.ANSWERS,
         (HANGING + "test_t42_what_its_coordinator_does_not_have_there_is_aborted_and_stays_in_the_ledger",),
-        ("T42",),
+        ("T42", "664.13"),
     ),
     Mutant(
         "a suspect that nobody was asked about counts as unknown",

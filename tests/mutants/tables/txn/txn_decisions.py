@@ -10,6 +10,7 @@ DECISIONS = table(
         "        return current\n",
         Breaks.AGREEMENT,
         ("unit/txn/test_ending.py::test_an_end_of_nothing_open",),
+        holds=("890.14",),
     ),
     Mutant(
         "a fenced producer hears that it has committed what another did",
@@ -18,6 +19,7 @@ DECISIONS = table(
         "    if current.state not in (*DECIDED, *COMPLETE):\n",
         Breaks.AGREEMENT,
         ("unit/txn/test_ending.py::test_a_producer_that_was_fenced_is_not_told_that_it_has_committed",),
+        holds=("890.16",),
     ),
     Mutant(
         "a late end ends the next transaction",
@@ -26,6 +28,10 @@ DECISIONS = table(
         "",
         Breaks.AGREEMENT,
         ("unit/txn/test_ending.py::test_an_end_of_nothing_open",),
+        holds=(
+            "890.15",
+            "KAFKA-17754",
+        ),
     ),
     Mutant(
         "a late end of an older client ends a transaction of another",
@@ -34,6 +40,7 @@ DECISIONS = table(
         "",
         Breaks.AGREEMENT,
         ("unit/txn/test_ending.py::test_only_the_present_producer_ends_a_transaction",),
+        holds=("98.7",),
     ),
     Mutant(
         "an end that is sent again finds nothing",
@@ -42,6 +49,7 @@ DECISIONS = table(
         "        return False\n",
         Breaks.ANSWERS,
         ("unit/txn/test_ending.py::test_an_end_of_nothing_open",),
+        holds=("890.13",),
     ),
     Mutant(
         "an end of an exhausted producer that is sent again is refused",
@@ -50,6 +58,7 @@ DECISIONS = table(
         "    return False\n",
         Breaks.ANSWERS,
         ("unit/txn/test_ending.py::test_the_end_with_the_last_epoch_gives_the_producer_another_id",),
+        holds=("890.22",),
     ),
     Mutant(
         "time does not fence the producer",
@@ -58,6 +67,11 @@ DECISIONS = table(
         "fresh_id=fresh_id)",
         Breaks.AGREEMENT,
         ("unit/txn/test_expiring.py::test_a_transaction_is_aborted_when_its_time_is_up_and_its_producer_is_fenced",),
+        holds=(
+            "98.24",
+            "KAFKA-5231",
+            "KAFKA-6119",
+        ),
     ),
     Mutant(
         "an end of version 2 takes no epoch",
@@ -74,6 +88,7 @@ DECISIONS = table(
         "            next_id, next_epoch = producer_id, newest\n",
         Breaks.ANSWERS,
         ("unit/txn/test_two_phase.py::test_when_epochs_are_exhausted_who_takes_over_gets_another_id",),
+        holds=("939.9",),
     ),
     Mutant(
         "the transaction before leaves its partitions",
@@ -90,6 +105,7 @@ DECISIONS = table(
         "        started = now\n",
         Breaks.ANSWERS,
         ("unit/txn/test_adding.py::test_partitions_come_to_those_that_are_there",),
+        holds=("98.12",),
     ),
     Mutant(
         "a transaction is complete while a partition has no leader",
@@ -98,6 +114,7 @@ DECISIONS = table(
         "        return None if broker is None or broker.fenced else partition.leader\n",
         Breaks.DURABILITY,
         ("unit/txn/test_markers.py::test_a_partition_without_a_leader_is_waited_for",),
+        holds=("98.19",),
     ),
     Mutant(
         "a transaction is complete with a marker that was refused",
@@ -106,6 +123,7 @@ DECISIONS = table(
         "            if error is not ErrorCode.NETWORK_EXCEPTION:\n",
         Breaks.DURABILITY,
         ("unit/txn/test_markers.py::test_a_marker_that_is_refused_is_sent_again",),
+        holds=("98.18",),
     ),
     Mutant(
         "a request for markers that is lost is not sent again",
@@ -114,6 +132,7 @@ DECISIONS = table(
         "self.try_again(now)\n",
         Breaks.ANSWERS,
         ("unit/txn/test_markers.py::test_a_marker_that_is_refused_is_sent_again",),
+        holds=("98.18",),
     ),
     Mutant(
         "a transaction of a deleted topic is never complete",
@@ -122,6 +141,7 @@ DECISIONS = table(
         "        if leader is None:\n            return\n",
         Breaks.ANSWERS,
         ("unit/txn/test_loading.py::test_a_foreign_record_with_odd_values_can_be_ended",),
+        holds=("KAFKA-5202",),
     ),
     Mutant(
         "a completion that is not written is not tried again",
@@ -130,6 +150,10 @@ DECISIONS = table(
         "                pass\n",
         Breaks.ANSWERS,
         ("unit/txn/test_markers.py::test_a_completion_that_is_not_written_is_written_again",),
+        holds=(
+            "98.20",
+            "KAFKA-5416",
+        ),
     ),
     Mutant(
         "markers bear the epoch of nobody",
@@ -146,6 +170,7 @@ DECISIONS = table(
         ":",
         Breaks.DURABILITY,
         ("unit/txn/test_two_phase.py::test_a_prepared_transaction_never_times_out_and_outlives_its_coordinator",),
+        holds=("939.2",),
     ),
     Mutant(
         "an id is forgotten with a transaction under way",
@@ -154,6 +179,7 @@ DECISIONS = table(
         "entry.current is not None",
         Breaks.DURABILITY,
         ("unit/txn/test_expiring.py::test_an_id_with_a_transaction_under_way_is_not_forgotten",),
+        holds=("98.26",),
     ),
     Mutant(
         "a tombstone counts before it is written",
@@ -162,6 +188,7 @@ DECISIONS = table(
         "                del shard.entries[transactional_id]\n",
         Breaks.AGREEMENT,
         ("unit/txn/test_expiring.py::test_a_tombstone_that_is_not_written_leaves_the_id",),
+        holds=("98.25",),
     ),
     Mutant(
         "a record that is not written counts",
@@ -178,6 +205,7 @@ DECISIONS = table(
         "        return super().is_loadable(partition, now)\n",
         Breaks.DURABILITY,
         ("unit/txn/test_loading.py::test_nothing_is_answered_before_all_is_whole_and_committed",),
+        holds=("98.23",),
     ),
     Mutant(
         "those who wait are forgotten when time is up",
@@ -194,6 +222,7 @@ DECISIONS = table(
         "                    pass\n",
         Breaks.AGREEMENT,
         ("unit/txn/test_expiring.py::test_an_id_is_forgotten_when_nobody_used_it_for_long",),
+        holds=("98.25",),
     ),
     Mutant(
         "an operator sees what is not committed",
@@ -202,6 +231,7 @@ DECISIONS = table(
         "        current = None if found[1] is None else found[1].pending or found[1].current\n",
         Breaks.ANSWERS,
         ("unit/txn/test_listing.py::test_ids_that_are_not_known_are_reported_each",),
+        holds=("664.4",),
     ),
     Mutant(
         "a coordinator writes by what it knew before it led the partition anew",

@@ -13,6 +13,7 @@ REQUESTS = table(
         ),
         Breaks.AGREEMENT,
         ("unit/txn/test_initializing.py::test_a_new_id_gets_a_producer_id_and_epoch_0_when_that_is_committed",),
+        holds=("98.4",),
     ),
     Mutant(
         "an InitProducerId that is late aborts its own producer's transaction",
@@ -21,6 +22,7 @@ REQUESTS = table(
         "is_again = named",
         Breaks.ANSWERS,
         ("unit/txn/test_initializing.py::test_a_late_bump_does_not_abort_the_transaction_of_its_own_producer",),
+        holds=("360.9",),
     ),
     Mutant(
         "a fenced producer asks for its epoch again and gets another's",
@@ -41,6 +43,7 @@ REQUESTS = table(
             "unit/txn/test_initializing.py::"
             "test_a_producer_with_the_last_epoch_is_fenced_by_another_one_that_got_a_new_id",
         ),
+        holds=("360.6",),
     ),
     Mutant(
         "a producer that bumps its epoch within a transaction is fenced",
@@ -52,6 +55,7 @@ REQUESTS = table(
             "unit/txn/test_initializing.py::"
             "test_a_producer_that_bumps_within_its_transaction_has_it_aborted_and_goes_on",
         ),
+        holds=("360.8",),
     ),
     Mutant(
         "an InitProducerId that is sent again takes another epoch",
@@ -63,6 +67,7 @@ REQUESTS = table(
         "",
         Breaks.ANSWERS,
         ("unit/txn/test_initializing.py::test_a_bump_that_is_sent_again_gets_the_same_epoch",),
+        holds=("360.2",),
     ),
     Mutant(
         "a prepared transaction is aborted by a client that would decide it",
@@ -74,6 +79,7 @@ REQUESTS = table(
             "unit/txn/test_two_phase.py::"
             "test_each_client_that_takes_over_gets_the_next_epoch_and_the_transaction_keeps_its_own",
         ),
+        holds=("939.8",),
     ),
     Mutant(
         "a prepared transaction is never given up, though its client says when",
@@ -101,6 +107,7 @@ REQUESTS = table(
         "not 0 < request.transaction_timeout_ms",
         Breaks.ANSWERS,
         ("unit/txn/test_initializing.py::test_requests_that_make_no_sense_are_refused",),
+        holds=("98.9",),
     ),
     Mutant(
         "partitions are added before they are committed",
@@ -112,6 +119,7 @@ REQUESTS = table(
         ),
         Breaks.AGREEMENT,
         ("unit/txn/test_adding.py::test_partitions_are_answered_when_they_are_committed",),
+        holds=("98.10",),
     ),
     Mutant(
         "a late request of the transaction before joins the next",
@@ -127,6 +135,7 @@ REQUESTS = table(
         ),
         Breaks.AGREEMENT,
         ("unit/txn/test_adding.py::test_a_producer_calls_itself_by_the_present_id_and_epoch",),
+        holds=("98.7",),
     ),
     Mutant(
         "who has taken over a prepared transaction adds to it",
@@ -139,6 +148,7 @@ REQUESTS = table(
         "",
         Breaks.AGREEMENT,
         ("unit/txn/test_two_phase.py::test_who_has_taken_over_adds_nothing",),
+        holds=("939.7",),
     ),
     Mutant(
         "a partition that the coordinator does not know yet is added, and gets no marker",
@@ -151,6 +161,7 @@ REQUESTS = table(
         ),
         Breaks.DURABILITY,
         ("unit/txn/test_adding.py::test_a_partition_that_does_not_exist_is_refused_with_all_that_was_asked",),
+        holds=("98.11",),
     ),
     Mutant(
         "verifying believes what is not committed",
@@ -162,6 +173,7 @@ REQUESTS = table(
         ),
         Breaks.AGREEMENT,
         ("unit/txn/test_adding.py::test_what_is_being_added_is_not_verified_before_it_is_committed",),
+        holds=("890.5",),
     ),
     Mutant(
         "verifying does not look at the epoch",
@@ -170,6 +182,7 @@ REQUESTS = table(
         "if current.is_kept:",
         Breaks.AGREEMENT,
         ("unit/txn/test_adding.py::test_only_the_present_producer_is_verified",),
+        holds=("890.6",),
     ),
     Mutant(
         "verifying goes on while a transaction is being completed",
@@ -181,6 +194,7 @@ REQUESTS = table(
         "",
         Breaks.AGREEMENT,
         ("unit/txn/test_adding.py::test_partitions_of_a_transaction_that_is_decided_are_not_verified",),
+        holds=("890.7",),
     ),
     Mutant(
         "a producer with a new id is refused while its last transaction is completed",

@@ -11,11 +11,13 @@ from tests.unit.replica.storage.test_directories import HOME, Jbod, directory
 from strandline.base.effects import Save, Sync
 from strandline.base.ids import NodeId, TopicPartition
 from strandline.log.directory import future_name
-from strandline.log.log import Log
+from strandline.log.log import Appended, Log
 from strandline.metadata import records as r
 from strandline.metadata.image import BROKER_RESOURCE, CLUSTER_DEFAULT, TOPIC_RESOURCE
 from strandline.replica.storage.cleaning import Cleaner
 from strandline.replica.tokens import LogFlushed
+from strandline.wire.batch import build
+from strandline.wire.control import EndTxnMarker
 
 COMPACT = {"cleanup.policy": "compact", "internal.segment.bytes": "300"}
 CHECKPOINT = "cleaner-offset-checkpoint"
@@ -114,6 +116,26 @@ def test_nothing_is_compacted_before_it_is_durable(world: Jbod, monkeypatch: pyt
         world.flushed(node, effect)
     world.run(LOOK)
     assert len(stored(world, 1)) < 10
+
+
+def test_nothing_is_compacted_from_the_first_open_transaction_on(world: Jbod) -> None:
+    """KIP-98: whether its records count is not decided."""
+    write(world, 12)
+    leader = log_of(world, 1)
+    rows = [(world.now, b"k0", b"open", ())]
+    batch = build(rows, producer_id=7, producer_epoch=0, base_sequence=0, transactional=True)
+    assert isinstance(leader.append_as_leader(bytearray(batch), 0, world.now, may_begin=True), Appended)
+    write(world, 20)
+    world.run(FLUSHED + LOOK)
+    for node in (1, 2, 3):
+        cleaned_to = log_of(world, node).cleaned_to
+        assert cleaned_to is not None
+        assert 0 < cleaned_to <= 12
+    assert isinstance(leader.append_marker(7, 1, EndTxnMarker(True, 0), 0, world.now, 2), Appended)
+    write(world, 8)
+    world.run(FLUSHED + LOOK)
+    assert leader.cleaned_to is not None
+    assert leader.cleaned_to > 12
 
 
 def test_a_log_that_is_not_dirty_enough_is_not_flushed_for_the_cleaner(world: Jbod) -> None:
