@@ -10,13 +10,11 @@ The strategy may be changed at any time, and that changes nothing else: so no st
 is tried under each.
 """
 
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from strandline.base.ids import NodeId, TopicIdPartition
-from strandline.base.value import Value
 from strandline.controller import basis
 from strandline.controller.basis import Basis
 from strandline.controller.brokers import directories
@@ -29,6 +27,7 @@ from strandline.metadata.strategy import STRATEGY_KEY
 from strandline.sim.model.events import LIVES, LOSSES, MOVES, Event, Kind, basis_of, events, records_of
 from strandline.sim.model.ghosts import ghosts
 from strandline.sim.model.laws import why_idle, why_wrong
+from strandline.sim.model.search import BreadthFirst, Exploration, Progress
 from strandline.sim.model.setup import STRATEGIES, Setup
 from strandline.sim.model.state import (
     LEADER_EPOCH,
@@ -48,19 +47,7 @@ from strandline.sim.model.step import Step
 from strandline.sim.model.transcript import Transition, transcript
 
 Planner = Callable[[TopicIdPartition, Partition, Wish, Rules], PartitionChangeRecord | None]
-Progress = Callable[[int, int, int], None]  # states, those of the frontier still to do, depth
-PROGRESS_EVERY = 500
 PREFERRED_SWEEP = Event(Kind.SWEEP, how=Election.PREFERRED)
-
-
-class Exploration(Value, frozen=True):
-    """What was found. Without a counterexample, `states` is the number of all reachable states."""
-
-    states: int
-    transitions: int  # events that were tried in a state, under a strategy, with a replica as the preferred leader
-    depth: int  # of the state farthest from the first
-    seconds: float
-    counterexample: list[str] | None = None
 
 
 class Seen(NamedTuple):
@@ -74,9 +61,8 @@ class Seen(NamedTuple):
 
 
 class Origin(NamedTuple):
-    """How a state was first reached: from `parent`, by what was seen as `seen` with `first` as in `Seen`."""
+    """How a state was first reached: by what was seen as `seen` of its parent, with `first` as in `Seen`."""
 
-    parent: State
     seen: State
     first: int
     event: Event
@@ -102,32 +88,14 @@ def explore(setup: Setup, progress: Progress | None = None, planner: Planner = p
         return Search(setup, progress).run()
 
 
-class Search:
-    def __init__(self, setup: Setup, progress: Progress | None = None) -> None:
-        self.setup = setup
-        self.progress = progress
-        self.identity = None if setup.symmetry else tuple(range(setup.brokers + 1))
-        self.transitions = 0
-        self.depth = 0
-        self.strategy = setup.strategies[0]
-        first = initial(setup)
-        self.reached: dict[State, Origin | None] = {first: None}
-        self.frontier = [first]
+class Search(BreadthFirst[State, Origin]):
+    """Its transitions: an event in a state, under a strategy, with a replica as the preferred leader."""
 
-    def run(self) -> Exploration:
-        began = time.perf_counter()  # shown, and nothing depends on it
-        counterexample = None
-        while self.frontier and counterexample is None:
-            layer, self.frontier = self.frontier, []
-            for done, state in enumerate(layer):
-                counterexample = self.expand(state)
-                if counterexample is not None:
-                    break
-                if self.progress is not None and done % PROGRESS_EVERY == 0:
-                    self.progress(len(self.reached), len(layer) - done + len(self.frontier), self.depth)
-            self.depth += bool(self.frontier)
-        seconds = time.perf_counter() - began
-        return Exploration(len(self.reached), self.transitions, self.depth, seconds, counterexample)
+    def __init__(self, setup: Setup, progress: Progress | None = None) -> None:
+        super().__init__(initial(setup), progress)
+        self.setup = setup
+        self.identity = None if setup.symmetry else tuple(range(setup.brokers + 1))
+        self.strategy = setup.strategies[0]
 
     def expand(self, state: State) -> list[str] | None:
         """Try everything that may happen in a state, under every strategy that bears on it."""
@@ -187,21 +155,15 @@ class Search:
             if why is not None:
                 return self.explain(seen, step, why)
         if is_new:
-            self.reached[new] = Origin(seen.reached, seen.state, seen.first, step.event, names)
-            self.frontier.append(new)
+            self.arrive(new, seen.reached, Origin(seen.state, seen.first, step.event, names))
         return None
 
     def explain(self, seen: Seen, last: Step, why: str) -> list[str]:
         """The way from the first state to the violation, with the brokers' original names."""
-        path: list[Origin] = []
-        at = seen.reached
-        while (origin := self.reached[at]) is not None:
-            path.append(origin)
-            at = origin.parent
         original = tuple(range(self.setup.brokers + 1))
         told: list[Transition] = []
-        for origin in reversed(path):
-            step = self.tried(self.seen(origin.parent, origin.seen), origin.event)
+        for parent, origin in self.path(seen.reached):
+            step = self.tried(self.seen(parent, origin.seen), origin.event)
             told.append(Transition(step, original, origin.first))
             back = dict(zip(origin.names, original, strict=True))
             original = tuple(back[n] for n in range(len(original)))
