@@ -3,6 +3,8 @@
 Rules:
   - an answer leaves when the record with the partitions is committed, so each partition that may have records of a
     transaction gets its marker, whatever fails
+  - before transaction.version 2 partitions that were added already are written again. What this broker holds may be an
+    earlier transaction of the same epoch, if another one coordinates the id by now
   - a producer must call itself by the present id and epoch
   - brokers ask for several transactions at once. They verify what an older client has added, or add what a newer one
     writes to (KIP-890)
@@ -153,7 +155,8 @@ class Adding:
             return done(ErrorCode.PRODUCER_FENCED)
         if current.is_kept:
             return done(ErrorCode.INVALID_TXN_STATE)  # it may be decided, and get no more records
-        if current.state is State.ONGOING and set(wanted) <= set(current.partitions):
+        has_all = current.state is State.ONGOING and set(wanted) <= set(current.partitions)
+        if has_all and version >= BUMPS_EPOCHS:
             return done(ErrorCode.NONE)
         following = current.with_partitions(wanted, version, now)
         assert following.client == producer, "its producer goes on as it is"

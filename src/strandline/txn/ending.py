@@ -4,6 +4,8 @@ Rules:
   - the answer leaves when the decision is committed; the markers follow
   - a decision is never changed: an EndTxn that is sent again gets the same answer, one that says the opposite
     INVALID_TXN_STATE
+  - before transaction.version 2 one epoch has many transactions, so a coordinator of the past could take the end of
+    the present one for that of an earlier one, sent again. There an answer to what is sent again needs a record, too
   - with transaction.version 2 each end takes the next epoch, so that nothing which is late can belong to what comes
     later; a request that is sent again is known by the epoch before (KIP-890)
 """
@@ -48,7 +50,7 @@ class Ending:
         verdict = judge(entry.current, request, version)
         if isinstance(verdict, ErrorCode):
             return [refusal(received, verdict)]
-        if verdict is not None:
+        if verdict is not None and version >= BUMPS_EPOCHS:
             return [answer(received, verdict)]
 
         def done(error: ErrorCode, now: Instant) -> list[Effect]:
@@ -56,6 +58,9 @@ class Ending:
                 return [refusal(received, error)]
             assert entry.current is not None and entry.current.state in DECIDED
             return [answer(received, entry.current)]
+
+        if verdict is not None:  # the same once more: when it is committed no other coordinator has gone on
+            return self.shards.write(shard, entry, verdict, now, done)
 
         def fetched(producer_id: int | ErrorCode, now: Instant) -> list[Effect]:
             if isinstance(producer_id, ErrorCode):

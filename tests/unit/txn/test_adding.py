@@ -67,6 +67,18 @@ def test_partitions_that_are_there_are_not_written_again() -> None:
     assert not w.log.under_way
 
 
+def test_a_coordinator_of_the_past_does_not_confirm_partitions_to_an_older_client() -> None:
+    """All transactions of an older client have one epoch. If another broker coordinates the id by now, what is here may
+    be one that is over, and the client asks for its next."""
+    w = World()
+    producer = w.begun(T0, old=True)
+    number = w.send(add_request(producer, T0, old=True), 3)
+    assert number not in w.answers, "nothing proves that this broker coordinates the id still"
+    w.fail(E.NOT_LEADER_OR_FOLLOWER)
+    assert added(w.answers[number], old=True) == {T0: E.NOT_COORDINATOR}
+    assert w.add(producer, T0, old=True) == {T0: E.NONE}
+
+
 def test_the_partitions_of_a_transaction_are_not_those_of_the_next() -> None:
     w = World()
     producer = w.begun(T0)

@@ -126,6 +126,23 @@ def test_an_older_client_gets_the_same_answer_again(commits: bool) -> None:
     assert verdict(w, producer, commits=not commits, version=4) == E.INVALID_TXN_STATE
 
 
+def test_a_coordinator_of_the_past_does_not_confirm_an_end_to_an_older_client() -> None:
+    """All transactions of an older client have one epoch. If another broker coordinates the id by now, the end may be
+    that of a later transaction than the one that is complete here."""
+    w = World()
+    producer = w.begun(T0, old=True)
+    assert verdict(w, producer, commits=True, version=4) is E.NONE
+    w.settle()
+    complete = w.current()
+    number = w.send(end_request(producer), 4)
+    assert number not in w.answers, "nothing proves that this broker coordinates the id still"
+    w.fail(E.NOT_LEADER_OR_FOLLOWER)
+    assert w.answers[number].error_code == E.NOT_COORDINATOR
+    assert verdict(w, producer, commits=True, version=4) is E.NONE
+    assert w.current() == complete
+    assert not w.sent, "it is not decided again"
+
+
 def test_an_older_client_ends_nothing_that_it_has_not_begun() -> None:
     w = World()
     producer = w.start()

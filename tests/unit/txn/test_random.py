@@ -83,7 +83,7 @@ class Run:
     def follows(self, after: Transaction) -> None:
         if self.history:
             before = self.history[-1]
-            assert after.state in TRANSITIONS[before.state], "a decision is not changed"
+            assert after == before or after.state in TRANSITIONS[before.state], "a decision is not changed"
             if after.producer_id == before.producer_id:
                 assert after.epoch >= before.epoch, "epochs never move back"
             else:
@@ -91,7 +91,7 @@ class Run:
                 assert before.state is not State.ONGOING
             if before.state is State.ONGOING:
                 assert set(before.partitions) <= set(after.partitions), "a partition is forgotten"
-            if after.state in COMPLETE:
+            if after.state in COMPLETE and after != before:
                 missing = {(at, before.producer_id, before.epoch) for at in before.partitions} - self.marked
                 assert not missing, "complete without its markers"
         if after.state in DECIDED:
