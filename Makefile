@@ -69,6 +69,7 @@ campaign: $(DEV) ## mutants of the source that tests must find, seeds, the model
 	$(BIN)/python -m pytest -q -n $(or $(JOBS),2) -m long tests/sim
 	$(BIN)/strandline sim --seeds $(or $(SEEDS),1001..2000) --jobs $(or $(JOBS),2)
 	$(BIN)/strandline model $(MODEL)
+	$(BIN)/strandline model transactions
 	$(BIN)/python -m tests.cluster.storm $(or $(STORM),--seed 1 --minutes 10)
 
 lint: ruff types layers ## ruff, strict types, layers

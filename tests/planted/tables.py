@@ -3,6 +3,7 @@
 from tests.planted.compacting import COMPACTING
 from tests.planted.consuming import CONSUMING
 from tests.planted.controlling import CONTROLLING
+from tests.planted.coordinating import COORDINATING
 from tests.planted.directories import DIRECTORIES
 from tests.planted.eligible import ELIGIBLE
 from tests.planted.last_replicas import LAST_REPLICAS
@@ -25,4 +26,5 @@ PLANTED: dict[str, Planted] = table(
     *COMPACTING.values(),
     *STRANGERS.values(),
     *TRANSACTIONS.values(),
+    *COORDINATING.values(),
 )

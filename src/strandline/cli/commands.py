@@ -32,7 +32,7 @@ COMMANDS = {
     "bench": (f"{LAB}.bench:app", "Measure throughput, or what many partitions cost."),
     "demo": (f"{LAB}.demo:app", "Watch a cluster of real processes survive failures."),
     "sim": (f"{LAB}.sim:sim", "Run simulated clusters under faults, and check them."),
-    "model": (f"{LAB}.model:model", "Explore the controller's elections exhaustively."),
+    "model": (f"{LAB}.model:app", "Explore elections and transactions exhaustively."),
 }
 PIPELINE = "Run jobs on Spark: ingest, audit, emit, lag and others."
 

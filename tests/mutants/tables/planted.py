@@ -481,4 +481,14 @@ PLANTED = table(
             "L9",
         ),
     ),
+    planted(
+        "older-coordinator-confirms-partitions",
+        Breaks.DURABILITY,
+        ("unit/txn/test_adding.py::test_a_coordinator_of_the_past_does_not_confirm_partitions_to_an_older_client",),
+    ),
+    planted(
+        "older-coordinator-confirms-an-end",
+        Breaks.DURABILITY,
+        ("unit/txn/test_ending.py::test_a_coordinator_of_the_past_does_not_confirm_an_end_to_an_older_client",),
+    ),
 )

@@ -50,3 +50,51 @@ def test_more_min_isr_than_brokers_is_refused() -> None:
     status, shown, errors = model("--brokers", "2", "--min-isr", "3")
     assert (status, shown) == (2, "")
     assert errors.startswith("error: --min-isr must be")
+
+
+# --- strandline model transactions
+
+
+def test_transactions_without_a_violation() -> None:
+    status, shown, _ = model("transactions", "--starts", "1", "--transactions", "1", "--failovers", "0")
+    assert status == 0
+    header, result = shown.splitlines()
+    assert header == (
+        "transaction.version 2: 2 clients of one id, 1 start, 1 transaction in 2 partitions; no failover of the "
+        "coordinator; 1 timeout; no late request; no lost or repeated WriteTxnMarkers; no refused record"
+    )
+    assert "states" in result
+    assert result.endswith("s: no violation")
+
+
+def test_a_counterexample_of_transactions_fails_the_command() -> None:
+    status, shown, errors = model("transactions", "--version", "1", "--starts", "1", "--failovers", "0", "--late", "1")
+    assert status == 1
+    assert "8. client 1 gives its batch up" in shown
+    assert "wrong: partition 0 has a record of transaction 1 of client 1, which is over" in shown
+    assert errors == "error: there is a counterexample for transaction.version 1\n"
+
+
+def test_scripts_get_json_of_transactions() -> None:
+    status, shown, _ = model(
+        "transactions", "--two-phase", "--starts", "1", "--failovers", "0", "--timeouts", "0", "--json"
+    )
+    assert status == 0
+    (result,) = json.loads(shown)
+    assert (result["version"], result["two_phase"], result["starts"], result["failovers"]) == (2, True, 1, 0)
+    assert result["counterexample"] is None
+    assert result["states"] > 50
+
+
+@pytest.mark.parametrize(
+    ("arguments", "why"),
+    [
+        (("--version", "3"), "--version must be 1 or 2"),
+        (("--version", "1", "--two-phase"), "--two-phase needs --version 2"),
+        (("--late", "-1"), "limits must be between 0 and 6"),
+        (("--epoch", "32767"), "--epoch must be between -1 and 32766"),
+    ],
+)
+def test_transactions_that_make_no_sense_are_refused(arguments: tuple[str, ...], why: str) -> None:
+    status, shown, errors = model("transactions", *arguments)
+    assert (status, shown, errors) == (2, "", f"error: {why}\n")

@@ -1,14 +1,13 @@
 """`strandline model`: explore every state that the controller's decisions about a partition can lead to."""
 
-import json
-import sys
 from typing import Annotated, Any
 
-from cyclopts import Parameter
+from cyclopts import App, Parameter
 from msgspec.structs import replace
-from rich.console import Console
 
+from strandline.cli.commands import command
 from strandline.cli.connect import Json, fail
+from strandline.cli.lab.exploring import explored
 from strandline.sim.model import Exploration, Setup, explore, ladder
 from strandline.sim.model.setup import ANY, NONE, usual
 
@@ -16,7 +15,16 @@ BROKERS_MAX = 6
 
 Switch = Annotated[bool, Parameter(negative="")]
 
+app = App(name="model", help="Explore the controller's decisions about a partition, or the transaction coordinator.")
+command(
+    app,
+    "transactions",
+    "strandline.cli.lab.model_transactions:transactions",
+    "Explore the transaction coordinator of one transactional id.",
+)
 
+
+@app.default
 def model(
     *,
     brokers: int | None = None,
@@ -97,34 +105,7 @@ def model(
     for setup in setups:
         if not 1 <= setup.min_isr <= setup.brokers <= BROKERS_MAX:
             fail(f"--min-isr must be at least 1, and --brokers at least --min-isr and at most {BROKERS_MAX}", status=2)
-    results = [run(setup, json_output) for setup in setups]
-    if json_output:
-        print(json.dumps([as_json(*pair) for pair in zip(setups, results, strict=True)]))
-    broken = [s.title for s, r in zip(setups, results, strict=True) if r.counterexample is not None]
-    if broken:
-        fail(f"there is a counterexample for {', '.join(broken)}")
-
-
-def run(setup: Setup, json_output: bool) -> Exploration:
-    console = Console(stderr=True)
-    if not json_output:
-        print(f"{setup.title}: {setup.limits()}", flush=True)
-    with console.status(f"{setup.title}") as status:
-
-        def progress(states: int, frontier: int, depth: int) -> None:
-            status.update(f"{setup.title}: {states:,} states, {frontier:,} to expand, depth {depth}")
-
-        result = explore(setup, progress if sys.stderr.isatty() else None)
-    if not json_output:
-        verdict = "no violation" if result.counterexample is None else "VIOLATION"
-        print(
-            f"  {result.states:,} states, {result.transitions:,} transitions, depth {result.depth}, "
-            f"{result.seconds:.1f} s: {verdict}",
-            flush=True,
-        )
-        for line in result.counterexample or ():
-            print(f"  {line}")
-    return result
+    explored(setups, explore, as_json, json_output=json_output)
 
 
 def as_json(setup: Setup, result: Exploration) -> dict[str, Any]:
