@@ -69,6 +69,15 @@ COORDINATING: dict[str, Planted] = table(
         found_by=MODEL,
     ),
     Planted(
+        name="fenced-producer-gets-the-next-epoch",
+        module="strandline.txn.initializing",
+        old="    return None if is_again or is_before_end(current, named) else ErrorCode.PRODUCER_FENCED\n",
+        new="    return None\n",
+        trap="KIP-360",
+        harm="a producer that was fenced gets the epoch of its successor, and both go on",
+        found_by=MODEL,
+    ),
+    Planted(
         name="second-partition-replaces-the-first",
         module=TRANSACTION,
         old="        partitions = tuple(sorted({*(() if is_first else self.partitions), *added}))\n",

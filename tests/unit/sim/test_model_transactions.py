@@ -19,6 +19,7 @@ COUNTS = [
     ("two clients, and no fault", replace(CALM, starts=2, transactions=1), 294, 21),
     ("two transactions, and a marker that is lost or repeated", replace(CALM, losses=1), 1475, 33),
     ("a record that is refused", replace(CALM, transactions=1, refusals=1, timeouts=1), 283, 20),
+    ("a client that asks for another epoch", replace(NEW, failovers=0, bumps=1), 2632, 25),
     ("a request that is late", replace(CALM, transactions=1, late=1), 499, 20),
     ("two failovers", replace(NEW, starts=1, failovers=2, timeouts=0), 2449, 25),
     ("epochs that are exhausted", replace(CALM, epoch=EPOCH_LAST - 1), 285, 31),

@@ -23,6 +23,10 @@ FOUND: dict[str, tuple[Setup, str]] = {
     "new-coordinator-forgets-that-it-is-decided": (ONE, "PrepareCommit is committed, and PrepareAbort follows"),
     "new-coordinator-turns-a-commit": (ONE, "a marker is sent, and no committed decision says so"),
     "new-producer-keeps-the-epoch": (replace(CALM, starts=2), "client 2 is given epoch 0 of client 1"),
+    "fenced-producer-gets-the-next-epoch": (
+        replace(CALM, starts=2, bumps=1),
+        "client 1 is given epoch 1 of client 2",
+    ),
     "second-partition-replaces-the-first": (
         ONE,
         "partition 0 has records of transaction 1 of client 1, and is not in its decision",

@@ -19,6 +19,7 @@ def transactions(
     version: int | None = None,
     two_phase: bool | None = None,
     starts: int | None = None,
+    bumps: int | None = None,
     transactions: int | None = None,
     failovers: int | None = None,
     timeouts: int | None = None,
@@ -44,6 +45,8 @@ def transactions(
         transactions are prepared, and another client takes them over and decides them (KIP-939)
     starts
         how often a client sends InitProducerId [2]
+    bumps
+        how often a client that runs sends InitProducerId with its epoch (KIP-360) [0]
     transactions
         how many transactions clients begin [2]
     failovers
@@ -61,6 +64,7 @@ def transactions(
     """
     numbers = {
         "starts": starts,
+        "bumps": bumps,
         "transactions": transactions,
         "failovers": failovers,
         "timeouts": timeouts,

@@ -35,6 +35,7 @@ PARTITIONS = 2
 class What(Enum):
     # Clients
     START = "start"
+    BUMP = "bump"
     ADD = "add"
     WRITE = "write"
     PREPARE = "prepare"
@@ -105,6 +106,8 @@ def steps(state: State, setup: Setup, number: int, client: Client) -> Iterator[E
             if setup.two_phase:
                 yield Event(What.START, client=number, choice=True)
         return
+    if state.bumps:
+        yield Event(What.BUMP, client=number)
     if client.kept is not None:
         if client.kept in state.prepared:
             yield Event(What.END, client=number, choice=True)
@@ -128,6 +131,8 @@ def steps(state: State, setup: Setup, number: int, client: Client) -> Iterator[E
 
 def may_arrive(state: State, client: Client, asked: Asked) -> bool:
     """Do the limits allow it?"""
+    if asked.kind is Kind.INIT and asked.producer != NOBODY:
+        return bool(state.bumps) or client.has_bumped
     if client.has_begun or client.kept is not None:
         return True
     return bool(state.starts if asked.kind is Kind.INIT else state.transactions)
@@ -188,7 +193,7 @@ def sender(state: State, marking: Marking) -> Coordinator | None:
 def happen(tables: Tables, state: State, event: Event) -> Turn:
     turn = Turn(tables, state, event.lost)
     match event.what:
-        case What.START | What.ADD | What.WRITE | What.END | What.PREPARE:
+        case What.START | What.BUMP | What.ADD | What.WRITE | What.END | What.PREPARE:
             step(turn, event)
         case What.DELIVER:
             assert event.asked is not None
@@ -242,6 +247,8 @@ def step(turn: Turn, event: Event) -> None:
             turn.change(prepared=(*turn.state.prepared, asked.tag))
             turn.set_client(number, client._replace(is_prepared=True))
             return
+        case What.BUMP:
+            pass
         case What.START:
             asked = asked._replace(keeps=event.choice)
         case What.ADD:
@@ -260,7 +267,13 @@ def step(turn: Turn, event: Event) -> None:
 def count(turn: Turn, number: int) -> None:
     """The first request of a client, or of its transaction, is on its way."""
     client = turn.state.clients[number]
-    if client.asked is None or client.has_begun or client.kept is not None:
+    if client.asked is None:
+        return
+    if client.asked.kind is Kind.INIT and client.asked.producer != NOBODY:
+        turn.change(bumps=max(0, turn.state.bumps - (not client.has_bumped)))
+        turn.set_client(number, client._replace(has_bumped=True))
+        return
+    if client.has_begun or client.kept is not None:
         return
     if client.asked.kind is Kind.INIT:
         turn.change(starts=max(0, turn.state.starts - 1))

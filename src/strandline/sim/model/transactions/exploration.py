@@ -41,6 +41,7 @@ def initial(tables: Tables) -> State:
         late=(),
         markings=(),
         starts=setup.starts,
+        bumps=setup.bumps,
         transactions=setup.transactions,
         failovers=setup.failovers,
         timeouts=setup.timeouts,

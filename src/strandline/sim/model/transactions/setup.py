@@ -13,6 +13,7 @@ class Setup(Value, frozen=True):
     version: int = 2  # the finalized level of transaction.version, which both clients know
     two_phase: bool = False  # transactions are prepared, kept by another client, and decided by that (KIP-939)
     starts: int = 2  # InitProducerId, by both clients together
+    bumps: int = 0  # InitProducerId of a client that runs, and names its id and epoch (KIP-360)
     transactions: int = 2  # that clients begin, together
     failovers: int = 1  # of the coordinator
     timeouts: int = 1  # of a transaction
@@ -39,6 +40,7 @@ class Setup(Value, frozen=True):
             counted(self.timeouts, "timeout", "timeouts"),
             counted(self.late, "late request", "late requests"),
             counted(self.losses, "lost or repeated WriteTxnMarkers", "lost or repeated WriteTxnMarkers"),
+            counted(self.bumps, "epoch that a client asks for", "epochs that clients ask for") if self.bumps else "",
             counted(self.refusals, "refused record", "refused records"),
             f"producer epoch {self.epoch} at first" if self.is_exhausted else "",
         ]
@@ -59,12 +61,15 @@ LADDER = (
     replace(IN_A_ROW, late=1, losses=1, failovers=0, timeouts=0),
     replace(IN_A_ROW, transactions=1, failovers=2, timeouts=0),
     replace(ONE_EACH, failovers=0, losses=1, refusals=1),
+    replace(ONE_EACH, bumps=1, timeouts=0),
+    replace(ONE_EACH, bumps=1, failovers=0, timeouts=0, late=1),
     Setup(epoch=EPOCH_LAST - 1, failovers=0),
     replace(IN_A_ROW, epoch=EPOCH_LAST - 1, timeouts=0),
     replace(ONE_EACH, two_phase=True, timeouts=0),
     replace(ONE_EACH, two_phase=True, starts=3, failovers=0, timeouts=0),
     replace(ONE_EACH, version=1),
     replace(IN_A_ROW, version=1),
+    replace(ONE_EACH, version=1, bumps=1, failovers=0),
     Setup(version=1, losses=1, failovers=0, timeouts=0),
 )
 

@@ -18,6 +18,7 @@ class Client(NamedTuple):
     producer: Producer = NOBODY  # as it calls itself; NOBODY: it has not started, or was fenced
     transaction: int = 1  # counts its transactions
     has_begun: bool = False
+    has_bumped: bool = False  # its InitProducerId with an epoch was counted
     added: int = 0  # partitions that it has added itself, the first ones
     wrote: int = 0  # partitions that have acknowledged its records, the first ones
     sequences: tuple[int, ...] = (0, 0)  # by partition: of its next batch
@@ -57,6 +58,7 @@ class State(NamedTuple):
     markings: tuple[Marking, ...]
     # How many are left
     starts: int
+    bumps: int
     transactions: int
     failovers: int
     timeouts: int

@@ -36,6 +36,8 @@ def show_step(event: Event, state: State) -> str:
     match event.what:
         case What.START:
             return f"{who} sends InitProducerId" + (", and keeps what is prepared" if event.choice else "")
+        case What.BUMP:
+            return f"{who} sends InitProducerId with its epoch"
         case What.ADD:
             return f"{who} sends AddPartitionsToTxn for partition {client.added}"
         case What.WRITE:

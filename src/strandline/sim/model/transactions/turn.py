@@ -222,6 +222,8 @@ class Turn:
             return
         match asked.kind:
             case Kind.INIT:
+                if asked.producer != NOBODY:
+                    client = client._replace(transaction=client.transaction + 1)  # the one before is aborted
                 self.begin(asked.client, client, answer)
             case Kind.ADD:
                 self.set_client(asked.client, client._replace(added=asked.partition + 1))
