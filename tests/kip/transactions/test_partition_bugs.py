@@ -4,14 +4,17 @@ of a leader."""
 from typing import Any
 
 import pytest
+from tests.unit.log.compaction.compacting import compact, compacted, headers, roll
 from tests.unit.log.logs import NOW, open_log
 from tests.unit.replica.conftest import AT
 from tests.unit.replica.serving.test_transactions import TxnWorld, begun
 
 from strandline.base.errors import ErrorCode as E
 from strandline.base.ids import LeaderEpoch, NodeId
+from strandline.log.log import Appended
 from strandline.sim.world.disk import SimDisk
 from strandline.wire.batch import build
+from strandline.wire.control import EndTxnMarker
 
 
 @pytest.fixture
@@ -65,7 +68,7 @@ def test_kafka_5376_a_consumer_that_waited_learns_which_transaction_was_aborted(
     assert [(one.producer_id, one.first_offset) for one in answer().aborted_transactions] == [(7, 0)]
 
 
-def test_kafka_8542_the_last_stable_offset_of_a_follower_waits_for_the_transactions_end_too(world: TxnWorld) -> None:
+def test_the_last_stable_offset_of_a_follower_waits_for_the_transactions_end_too(world: TxnWorld) -> None:
     begun(world)
     world.produce(1)
     world.run(5_000)
@@ -127,6 +130,27 @@ def test_kafka_6003_a_follower_takes_what_its_leader_has_whoever_the_producer_is
         )
         log.append_as_follower(memoryview(bytearray(batch)), LeaderEpoch(0), NOW)
     assert (log.log_end_offset, log.transactions.open) == (2, {7: 0})
+
+
+def test_kafka_8335_no_empty_batches_stay_of_offsets_that_transactions_have_committed() -> None:
+    """A group's coordinator numbers no batches: by their sequences all of them seem to be a producer's last one."""
+    disk = SimDisk()
+    log = open_log(disk, compacted(delete_retention_ms=0))
+    for epoch in range(6):
+        batch = build(
+            [(NOW, b"offset", b"%d" % epoch, ())],
+            producer_id=7,
+            producer_epoch=epoch,
+            base_sequence=-1,
+            transactional=True,
+        )
+        assert isinstance(log.append_as_leader(bytearray(batch), 0, NOW, internal=True, may_begin=True), Appended)
+        assert isinstance(log.append_marker(7, epoch + 1, EndTxnMarker(True, 0), 0, NOW, 2), Appended)
+    roll(log, disk)
+    for _ in range(3):
+        compact(log, disk)
+    left = [header.base_offset for header in headers(log) if not header.is_control]
+    assert left == [0, 10], "the first of the leader epoch, and the one that counts"
 
 
 def test_kafka_12671_and_14402_a_late_batch_of_an_aborted_transaction_begins_none(world: TxnWorld) -> None:

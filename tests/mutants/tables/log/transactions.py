@@ -14,7 +14,7 @@ TRANSACTIONS = table(
         "if False else None",
         Breaks.AGREEMENT,
         (LOGGED + "test_a_batch_of_a_newer_epoch_never_joins_the_transaction_that_waits_for_its_marker",),
-        holds=("890.20",),
+        holds=("890.20", "KAFKA-18575"),
     ),
     Mutant(
         "a late marker ends a later transaction",

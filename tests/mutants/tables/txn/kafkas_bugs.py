@@ -82,9 +82,27 @@ KAFKAS_BUGS = table(
         "        return self.high_watermark\n",
         Breaks.DURABILITY,
         (
-            "kip/transactions/test_partition_bugs.py::test_kafka_8542_the_last_stable_offset_of_a_follower_waits_for_the_transactions_end_too",
+            "kip/transactions/test_partition_bugs.py::test_the_last_stable_offset_of_a_follower_waits_for_the_transactions_end_too",
         ),
-        ("KAFKA-8542",),
+        ("KIP-392",),
+    ),
+    Mutant(
+        "batches without a sequence stay empty",
+        "log/cleaning/compaction.py",
+        (
+            "        return (header.producer_id, header.last_offset) in self.remembered or "
+            "header.next_offset in self.ends\n"
+        ),
+        (
+            "        is_last = (header.producer_id, header.last_offset) in self.remembered or "
+            "header.base_sequence < 0\n"
+            "        return is_last or header.next_offset in self.ends\n"
+        ),
+        Breaks.ANSWERS,
+        (
+            "kip/transactions/test_partition_bugs.py::test_kafka_8335_no_empty_batches_stay_of_offsets_that_transactions_have_committed",
+        ),
+        ("KAFKA-8335",),
     ),
     Mutant(
         "a snapshot does not say who ended the last transaction",
