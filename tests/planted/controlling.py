@@ -33,7 +33,7 @@ CONTROLLING = table(
         how=Without("epoch"),
         trap="T25, KIP-631",
         harm="an earlier incarnation's requests keep its successor's session alive and change ISRs",
-        seeds=(14, 18),
+        seeds=(16, 16),
         plan="zombie-broker-served.json",
     ),
     Planted(

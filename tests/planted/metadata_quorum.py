@@ -34,7 +34,7 @@ METADATA_QUORUM = table(
         how=Gives("bool(asked.last_offset_epoch >= mine.epoch)"),
         trap="Raft 5.4.1",
         harm="a voter elects a leader that lacks committed metadata",
-        seeds=(8, 8),
+        seeds=(11, 11),
         plan="votes-for-a-shorter-log.json",
     ),
     Planted(

@@ -25,7 +25,7 @@ REPLICATION = table(
         how=Swap("ReplicaState(-1", "ReplicaState(1 << 62"),
         trap="KIP-966 check 4: the follower's log end is known",
         harm="a replica enters the ISR that has not yet fetched this partition at all",
-        seeds=(22, 35),
+        seeds=(26, 26),
     ),
     Planted(
         name="joins-below-high-watermark",
@@ -74,7 +74,7 @@ REPLICATION = table(
         how=Without("is_eligible"),
         trap="T17, KAFKA-15021",
         harm="a fenced follower outside the ISR delays commits until it counts as lagging",
-        seeds=(26, 26),
+        seeds=(102, 102),
     ),
     Planted(
         name="isr-change-moves-nothing",

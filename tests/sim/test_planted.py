@@ -38,6 +38,7 @@ def test_nine_in_ten_planted_bugs_are_found_where_they_were_found_before() -> No
     assert len(found) - len(missed) >= 0.9 * len(found), missed
 
 
+@pytest.mark.long  # a run for each plan, that proves something about the plan and nothing about the code
 @pytest.mark.parametrize("row", WITH_PLAN, ids=[row.name for row in WITH_PLAN])
 def test_a_plan_for_a_planted_bug_finds_nothing_without_it(unharmed: Worker, row: Planted) -> None:
     assert row.path is not None

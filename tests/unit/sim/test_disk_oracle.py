@@ -3,11 +3,14 @@
 from copy import deepcopy
 from random import Random
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from strandline.base.ports import DiskError
 from strandline.sim.world.disk import SimDisk
+
+pytestmark = pytest.mark.slow  # hundreds of drawn disks
 
 FILE = "/d/a"
 START = 8  # bytes that are synced before anything else, and mostly left alone

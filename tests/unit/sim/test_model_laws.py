@@ -20,6 +20,8 @@ from strandline.sim.model.setup import BALANCED
 from strandline.sim.model.state import AT, TOPIC_ID, image_of, initial
 from strandline.sim.model.step import Step
 
+pytestmark = pytest.mark.slow  # an exploration for each law
+
 
 def replaced(change: PartitionChangeRecord, **fields: object) -> PartitionChangeRecord:
     values = {name: getattr(change, name) for name in change.__struct_fields__}
