@@ -18,7 +18,7 @@ install = @echo "installing $(1) into .venv (once)"; \
 	/^Installing collected/ { print "  unpacking " NF - 3 " packages" } \
 	{ fflush() }'; touch $@
 
-.PHONY: help setup quick demo demo-pipeline bench test check sim campaign lint ruff types layers units clean
+.PHONY: help setup quick demo demo-pipeline bench test check sim campaign lint ruff types layers units collected clean
 
 help: ## what there is
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 15
@@ -56,9 +56,14 @@ units: $(DEV)
 test: check ## all checks and all tests
 
 # Three on two cores: one mostly waits, for a cluster or for Java.
-check: lint ## ruff, strict types, layers, tests, simulated clusters
+check: $(DEV) ## ruff, strict types, layers, tests, simulated clusters
+	@$(MAKE) --no-print-directory --jobs --output-sync=target types collected layers ruff
 	$(BIN)/python -m pytest -q -n 3 --dist loadgroup
-	$(BIN)/strandline sim --seeds 51..75 --twice --jobs 2
+	$(BIN)/strandline sim --seeds 51..60 --twice --jobs 2
+
+# Beside mypy, which has one core to itself: pytest compiles each test file once, which three workers would do each.
+collected: $(DEV)
+	$(BIN)/python -m pytest -q --collect-only | tail -1
 
 sim: $(CORE) ## more simulated clusters than the tests have; SEEDS=FIRST..LAST
 	$(BIN)/strandline sim --seeds $(or $(SEEDS),1..1000)
@@ -66,7 +71,7 @@ sim: $(CORE) ## more simulated clusters than the tests have; SEEDS=FIRST..LAST
 campaign: $(DEV) ## mutants of the source that tests must find, seeds, the model, a storm; MUTANTS="…" SEEDS=… MODEL="…" STORM="…" JOBS=…
 	$(BIN)/python -m tests.mutants --page
 	$(BIN)/python -m tests.mutants --jobs $(or $(JOBS),2) $(MUTANTS)
-	$(BIN)/python -m pytest -q -n $(or $(JOBS),2) -m long tests/sim
+	$(BIN)/python -m pytest -q -n $(or $(JOBS),2) --dist loadgroup -m long
 	$(BIN)/strandline sim --seeds $(or $(SEEDS),1001..2000) --jobs $(or $(JOBS),2)
 	$(BIN)/strandline model $(MODEL)
 	$(BIN)/strandline model transactions
@@ -75,8 +80,8 @@ campaign: $(DEV) ## mutants of the source that tests must find, seeds, the model
 lint: ruff types layers ## ruff, strict types, layers
 
 ruff: $(DEV)
-	$(BIN)/ruff check src tests spark
-	$(BIN)/ruff format --check src tests spark
+	$(BIN)/ruff check src tests spark conftest.py
+	$(BIN)/ruff format --check src tests spark conftest.py
 
 types: $(DEV)
 	$(BIN)/mypy

@@ -8,6 +8,8 @@ from cyclopts import App
 
 from strandline.cli.commands import COMMANDS, app
 
+pytestmark = pytest.mark.slow  # a process for each command
+
 RUN = """
 import sys
 from strandline.cli.main import run

@@ -6,6 +6,7 @@ Whatever happens, in the end all replicas have the same log, and every acknowled
 import random
 from typing import Any
 
+import pytest
 from tests.rows import each
 from tests.unit.replica.conftest import AT, START, World
 
@@ -13,6 +14,8 @@ from strandline.base.errors import ErrorCode
 from strandline.base.ids import NOBODY, NodeId
 from strandline.metadata import records as r
 from strandline.wire.batch import batches, build
+
+pytestmark = pytest.mark.slow  # hundreds of random histories
 
 BROKERS = (1, 2, 3)
 

@@ -8,6 +8,7 @@ broker's metadata, of which one may be behind.
 from collections.abc import Callable
 from typing import Any
 
+import pytest
 from tests.rows import each
 from tests.unit.replica.asking import ask
 from tests.unit.replica.conftest import START, World
@@ -24,6 +25,8 @@ from strandline.wire.messages.records.list_offsets import (
     ListOffsetsTopic,
 )
 from strandline.wire.record import all_records
+
+pytestmark = pytest.mark.slow  # every moment is tried
 
 OLD, NEW = Uuid(b"id of an old one"), Uuid(b"id of topic t  .")
 MAX_WAIT_MS = 30_000  # so a wake-up that is lost is seen
