@@ -1,4 +1,4 @@
-"""Two clusters for all tests of a worker of pytest, and a Spark session for those of two workers."""
+"""The clusters that all tests share, by their names here, and a Spark session for the tests of two workers."""
 
 import os
 from collections.abc import Iterator
@@ -17,11 +17,6 @@ from strandline_spark.spark import session
 UNIT = Path(__file__).with_name("unit")
 QUICK_JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheSize=128m"
 os.environ.setdefault("JDK_JAVA_OPTIONS", QUICK_JAVA)
-
-PREPARING = {
-    "transaction.two.phase.commit.enable": "true",
-    "transaction.abort.timed.out.transaction.cleanup.interval.ms": "100",
-}
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
@@ -55,14 +50,12 @@ def nothing_is_left_persisted() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session")
-def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCluster]:
-    """One node that no test stops. It allows prepared transactions, and looks often for those whose time is up."""
-    with LocalCluster(tmp_path_factory.mktemp("broker"), 1, properties=PREPARING) as cluster:
-        yield cluster
+def broker(one_node: LocalCluster) -> LocalCluster:
+    """One node that no test stops."""
+    return one_node
 
 
 @pytest.fixture(scope="session")
-def cluster3(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCluster]:
+def cluster3(three_nodes: LocalCluster) -> LocalCluster:
     """Three nodes that no test stops."""
-    with LocalCluster(tmp_path_factory.mktemp("cluster3"), 3) as cluster:
-        yield cluster
+    return three_nodes

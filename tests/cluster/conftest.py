@@ -12,10 +12,9 @@ from strandline.testing.local_cluster import LocalCluster
 
 
 @pytest.fixture(scope="session")
-def shared_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCluster]:
+def shared_cluster(three_nodes: LocalCluster) -> LocalCluster:
     """Three nodes that no test stops, pauses or kills."""
-    with LocalCluster(tmp_path_factory.mktemp("shared"), 3, properties=QUICK) as cluster:
-        yield cluster
+    return three_nodes
 
 
 @pytest.fixture

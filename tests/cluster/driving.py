@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
+from tests.worlds import QUICK
 
 from strandline.client.ask import ask
 from strandline.testing.local_cluster import HOST, LocalCluster, NodeProcess
@@ -15,13 +16,9 @@ from strandline.wire.batch import BatchHeader, scan
 from strandline.wire.messages.cluster.describe_quorum import DescribeQuorumRequest, PartitionData, TopicData
 from strandline.wire.messages.topics.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponsePartition
 
+__all__ = ["QUICK"]
+
 T = TypeVar("T")
-QUICK = {
-    "group.initial.rebalance.delay.ms": "100",
-    "group.min.session.timeout.ms": "1000",
-    "offsets.topic.num.partitions": "5",
-    "replica.lag.time.max.ms": "1500",
-}
 
 
 def until(condition: Callable[[], T], timeout_s: float = 20.0) -> T:

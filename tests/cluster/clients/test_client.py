@@ -1,7 +1,6 @@
 """The synchronous client against real nodes."""
 
 import pickle
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -36,11 +35,10 @@ from strandline.wire.compress import Codec
 pytestmark = pytest.mark.timeout(120)
 
 
-@pytest.fixture(scope="module")
-def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCluster]:
+@pytest.fixture
+def broker(one_node: LocalCluster) -> LocalCluster:
     """One node that no test stops."""
-    with LocalCluster(tmp_path_factory.mktemp("broker"), 1) as nodes:
-        yield nodes
+    return one_node
 
 
 @pytest.fixture

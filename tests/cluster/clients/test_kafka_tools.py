@@ -24,7 +24,7 @@ from strandline.testing.local_cluster import HOST, LocalCluster
 from strandline.wire.messages.cluster.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
 from strandline.wire.messages.records.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
 
-pytestmark = [pytest.mark.cluster, pytest.mark.filterwarnings("ignore")]
+pytestmark = [pytest.mark.cluster, pytest.mark.filterwarnings("ignore"), pytest.mark.xdist_group("kafka-tools")]
 
 CLASS_PATH = os.environ.get("KAFKA_TOOLS", "")
 CLASSES = {

@@ -28,7 +28,7 @@ from tests.cluster.kafka_files import (
 
 from strandline.testing.local_cluster import LocalCluster
 
-pytestmark = [pytest.mark.cluster, pytest.mark.filterwarnings("ignore")]
+pytestmark = [pytest.mark.cluster, pytest.mark.filterwarnings("ignore"), pytest.mark.xdist_group("files")]
 
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 OWN = {"uncompressed": "none", "gzip": "gzip", "snappy": "snappy", "lz4": "lz4", "zstd": "zstd"}

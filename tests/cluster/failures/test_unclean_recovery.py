@@ -36,7 +36,7 @@ from strandline.wire.messages.topics.elect_leaders import (
 )
 from strandline.wire.record import records
 
-pytestmark = pytest.mark.cluster
+pytestmark = [pytest.mark.cluster, pytest.mark.xdist_group("unclean-recovery")]
 
 E = ErrorCode
 VOTERS = (1, 2, 3)

@@ -45,6 +45,9 @@ for seed in range(1, 8):
 """
 
 
+pytestmark = pytest.mark.xdist_group("seed-processes")  # whose rows all tests look at
+
+
 @pytest.fixture(scope="module")
 def processes() -> dict[int, SeedRow]:
     life_line, other_end = os.pipe()

@@ -16,12 +16,6 @@ from tests.cluster.driving import admin_of, create, leads, quiet, until
 from strandline.testing.local_cluster import LocalCluster
 from strandline_spark.topic import reading
 
-EAGER = {
-    "log.cleaner.backoff.ms": "50",
-    "log.cleaner.min.cleanable.ratio": "0.01",
-    "log.flush.offset.checkpoint.interval.ms": "100",
-}
-
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
@@ -30,10 +24,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture(scope="session")
-def node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCluster]:
+def node(one_node: LocalCluster) -> LocalCluster:
     """A cluster of one, that no test stops."""
-    with LocalCluster(tmp_path_factory.mktemp("topics"), 1, properties=EAGER) as cluster:
-        yield cluster
+    return one_node
 
 
 @pytest.fixture(autouse=True)
