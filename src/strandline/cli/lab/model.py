@@ -15,7 +15,15 @@ BROKERS_MAX = 6
 
 Switch = Annotated[bool, Parameter(negative="")]
 
-app = App(name="model", help="Explore the controller's decisions about a partition, or the transaction coordinator.")
+HELP = """Explore all states of a partition that the controller's own code can reach, breadth first.
+
+Without sizes it runs brokers/min ISR 3/2, 4/2, 4/3 and 5/3, with symmetry reduction from four brokers on. If a law is
+broken, it prints the shortest path there, and the exit status is 1.
+
+`strandline model transactions` explores the transaction coordinator in the same way.
+"""
+
+app = App(name="model", help=HELP)
 command(
     app,
     "transactions",
@@ -44,10 +52,7 @@ def model(
     last_standing: Switch = False,
     json_output: Json = False,
 ) -> None:
-    """Explore all states of a partition that the controller's own code can reach, breadth first.
-
-    Without sizes it runs brokers/min ISR 3/2, 4/2, 4/3 and 5/3, with symmetry reduction from four brokers on. If a law
-    is broken, it prints the shortest path there, and the exit status is 1.
+    """Explore the controller's decisions about a partition.
 
     Parameters
     ----------
