@@ -156,7 +156,7 @@ class Adding:
         if current.is_kept:
             return done(ErrorCode.INVALID_TXN_STATE)  # it may be decided, and get no more records
         has_all = current.state is State.ONGOING and set(wanted) <= set(current.partitions)
-        if has_all and version >= BUMPS_EPOCHS:
+        if has_all and version >= BUMPS_EPOCHS:  # guard: older-coordinator-confirms-partitions
             return done(ErrorCode.NONE)
         following = current.with_partitions(wanted, version, now)
         assert following.client == producer, "its producer goes on as it is"

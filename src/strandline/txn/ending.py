@@ -50,13 +50,13 @@ class Ending:
         verdict = judge(entry.current, request, version)
         if isinstance(verdict, ErrorCode):
             return [refusal(received, verdict)]
-        if verdict is not None and version >= BUMPS_EPOCHS:
+        if verdict is not None and version >= BUMPS_EPOCHS:  # guard: older-coordinator-confirms-an-end
             return [answer(received, verdict)]
 
         def done(error: ErrorCode, now: Instant) -> list[Effect]:
             if error is not ErrorCode.NONE:
                 return [refusal(received, error)]
-            assert entry.current is not None and entry.current.state in DECIDED
+            assert entry.current is not None and entry.current.state in (*DECIDED, *COMPLETE)
             return [answer(received, entry.current)]
 
         if verdict is not None:  # the same once more: when it is committed no other coordinator has gone on
@@ -120,7 +120,7 @@ def judge(current: Transaction, request: EndTxnRequest, version: int) -> ErrorCo
             return ErrorCode.PRODUCER_FENCED
         is_same = request.committed == current.commits
         return ErrorCode.CONCURRENT_TRANSACTIONS if is_same else ErrorCode.INVALID_TXN_STATE
-    if current.state in COMPLETE and is_again:
+    if current.state in COMPLETE and is_again:  # guard: sent-again-opens-the-end-again
         return current if request.committed == current.commits else ErrorCode.INVALID_TXN_STATE
     if named != current.client:  # guard: zombie-ends-transaction
         return ErrorCode.PRODUCER_FENCED

@@ -160,6 +160,7 @@ def why_fenced(current: Transaction, request: InitProducerIdRequest) -> ErrorCod
     before = current.previous_producer_id if current.last_epoch >= EPOCH_LAST else current.producer_id
     is_again = current.state is State.EMPTY and named == (before, current.last_epoch)
     # What a producer has ended, or time for it, gave the next epoch to nobody else.
+    # guard: fenced-producer-gets-the-next-epoch
     return None if is_again or is_before_end(current, named) else ErrorCode.PRODUCER_FENCED
 
 

@@ -187,7 +187,7 @@ class Markers:
                 del decision.missing[at]
             else:  # also TRANSACTION_COORDINATOR_FENCED: metadata will say soon that another broker coordinates it
                 self.pausing[sent.node] = None
-                self.try_again(now)
+                self.try_again(now)  # guard: refused-marker-is-not-sent-again
                 self.place((decision, at), now)
             effects += self.complete(decision, now)
         return effects + self.ask_all()
@@ -195,6 +195,7 @@ class Markers:
     def complete(self, decision: Decision, now: Instant) -> list[Effect]:
         """If it has all its markers."""
         entry = decision.entry
+        # guard: complete-before-the-markers
         if decision.missing or decision.is_completing or entry.is_busy or entry.current is not decision.transaction:
             return []
         assert self.is_known(decision), "another broker coordinates it"

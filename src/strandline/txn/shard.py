@@ -57,7 +57,7 @@ class Entry:
         if current is not None:
             current.check()
         if current is not None and pending is not None:
-            assert pending.state in TRANSITIONS[current.state]
+            assert pending == current or pending.state in TRANSITIONS[current.state]
             assert pending.producer_id != current.producer_id or pending.epoch >= current.epoch
             assert pending.updated_at >= current.updated_at
 
@@ -86,6 +86,7 @@ class Shard:
                 if value is None:
                     self.entries.pop(transactional_id, None)
                 else:
+                    # guard: new-coordinator-forgets-that-it-is-decided
                     self.entries[transactional_id] = Entry(restored(transactional_id, value))
             except Corrupt:
                 self.unreadable += 1

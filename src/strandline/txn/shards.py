@@ -49,6 +49,7 @@ class TxnShards(Shards[Shard]):
         return shard
 
     def is_loadable(self, partition: int, now: Instant) -> bool:
+        # guard: new-coordinator-loads-what-may-be-lost
         return self.log.is_committed(self.topic, partition) and super().is_loadable(partition, now)
 
     def again_at(self, now: Instant) -> Instant:
@@ -77,7 +78,8 @@ class TxnShards(Shards[Shard]):
         """`then` is called when `following` is committed, and current, or not written."""
         assert not entry.is_busy and self.loaded.get(shard.partition) is shard
         assert shard.entries.get(following.transactional_id) is entry
-        assert entry.current is None or following.state in TRANSITIONS[entry.current.state], "it was made from another"
+        was = entry.current
+        assert was is None or following == was or following.state in TRANSITIONS[was.state], "it was made from another"
         if not self.is_current(shard):
             return then(ErrorCode.NOT_COORDINATOR, now)
         entry.pending = following  # guard: answered-before-it-is-decided
@@ -95,6 +97,7 @@ class TxnShards(Shards[Shard]):
 
         value = encode_value(value_of(following), RECORD_VERSION)
         batch = bytearray(build([(now, encode_key(following.transactional_id), value, ())]))
+        # guard: appended-counts-as-committed
         return self.log.append_internal(TRANSACTION_TOPIC, shard.partition, batch, now, done)
 
     def forget(self, shard: Shard, gone: list[str], now: Instant) -> list[Effect]:

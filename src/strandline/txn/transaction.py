@@ -101,7 +101,7 @@ class Transaction(Value, frozen=True):
         """Another epoch. `is_known`: the producer says which epoch it had, and it is the present one (KIP-360)."""
         assert self.state in IDLE and not self.is_exhausted
         last = self.epoch if is_known else NO_EPOCH
-        return self.to(
+        return self.to(  # guard: new-producer-keeps-the-epoch
             State.EMPTY, now, epoch=self.epoch + 1, last_epoch=last, timeout_ms=timeout_ms, partitions=(), started_at=-1
         )
 
@@ -128,11 +128,13 @@ class Transaction(Value, frozen=True):
         producer_id, epoch = self.client
         if fresh_id is not None:
             return self.to(State.ONGOING, now, next_producer_id=fresh_id, next_epoch=0, timeout_ms=timeout_ms)
+        # guard: kept-without-a-new-epoch
         return self.to(State.ONGOING, now, next_producer_id=producer_id, next_epoch=epoch + 1, timeout_ms=timeout_ms)
 
     def with_partitions(self, added: Iterable[TopicPartition], version: int, now: Instant) -> Self:
         assert not self.is_kept, "it may be decided, and gets no more records"
         is_first = self.state is not State.ONGOING
+        # guard: second-partition-replaces-the-first
         partitions = tuple(sorted({*(() if is_first else self.partitions), *added}))
         started = now if is_first else self.started_at
         return self.to(State.ONGOING, now, partitions=partitions, started_at=started, version=version)

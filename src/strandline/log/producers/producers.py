@@ -76,9 +76,9 @@ class Producers:
             return None
         is_open = self.transactions.is_open(producer_id)
         is_late = version >= STRICT_MARKERS and epoch == producer.epoch and is_open and epoch < EPOCH_MAX
-        if epoch < producer.epoch or is_late:
+        if epoch < producer.epoch or is_late:  # guard: late-marker-of-the-same-epoch
             return ErrorCode.INVALID_PRODUCER_EPOCH
-        if marker.coordinator_epoch < producer.coordinator_epoch:
+        if marker.coordinator_epoch < producer.coordinator_epoch:  # guard: marker-of-an-older-coordinator
             return ErrorCode.TRANSACTION_COORDINATOR_FENCED
         return None
 

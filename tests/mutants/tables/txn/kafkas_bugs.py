@@ -14,7 +14,11 @@ KAFKAS_BUGS = table(
         (
             ("txn/shards.py", "        if not transactional_id:\n", "        if False:\n"),
             ("txn/initializing.py", "        assert request.transactional_id\n        found", "        found"),
-            ("txn/initializing.py", "        assert request.transactional_id\n        first", "        first"),
+            (
+                "txn/initializing.py",
+                "        assert request.transactional_id\n        assert request.transactional_id not",
+                "        assert request.transactional_id not",
+            ),
         ),
     ),
     Mutant(

@@ -29,6 +29,7 @@ class Batch(NamedTuple):
     sequence: int
     tag: Tag
     may_begin: bool
+    from_zero: bool
 
 
 class PartitionLog:
@@ -75,7 +76,7 @@ class Knowing:
             return ErrorCode.NONE
         if verdict is not None:
             return verdict
-        why = Log.why_not_in_transaction(cast(Log, self), header, may_begin=batch.may_begin)
+        why = Log.why_not_in_transaction(cast(Log, self), header, may_begin=batch.may_begin, from_zero=batch.from_zero)
         if why is not None:
             return why.error
         self.producers.appended(header, self.end_offset, NOW)

@@ -111,7 +111,9 @@ class Turn:
     def append(self, asked: Asked) -> None:
         old = self.state.logs[asked.partition]
         producer_id, epoch = asked.producer
-        error = self.set_log(asked.partition, Batch(producer_id, epoch, asked.sequence, asked.tag, True))
+        error = self.set_log(
+            asked.partition, Batch(producer_id, epoch, asked.sequence, asked.tag, True, self.setup.version >= 2)
+        )
         new = self.state.logs[asked.partition]
         if error is ErrorCode.NONE and new.records != old.records:
             self.check(laws.why_not_appended(self.state, asked, old, new))
@@ -120,7 +122,7 @@ class Turn:
     def arrive(self, asked: Asked) -> None:
         """A batch comes to the leader of its partition."""
         producer_id, epoch = asked.producer
-        batch = Batch(producer_id, epoch, asked.sequence, asked.tag, True)
+        batch = Batch(producer_id, epoch, asked.sequence, asked.tag, True, self.setup.version >= 2)
         if self.tables.logs.must_ask(self.state.logs[asked.partition], batch):
             self.put(asked, asked._replace(stage=Stage.ASKING))
         else:
