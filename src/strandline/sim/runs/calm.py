@@ -69,6 +69,7 @@ def heal(world: World, dead: Machine | None = None) -> None:
     world.note(Kind.HEALED, "faults end" if dead is None else f"faults end, and {dead.name} stays dead")
     world.network.calm()
     for machine in world.machines.values():
+        machine.disk.write_back()  # a process may have been killed between a repair and its sync
         if machine is dead:
             machine.kill()  # its process may be there and wait for room: then it would come back by itself
             continue

@@ -402,6 +402,11 @@ class SimDisk:
         finally:
             self.failing = failing
 
+    def write_back(self) -> None:
+        """So much time has passed that the system has written what no process synced, also if its writer is gone."""
+        for _, content in self.names.files():
+            content.changes.clear()
+
     def lossy(self, path: str) -> bool:
         """Might a loss of power now change what is found under this name?"""
         entry = self.names.find(path)
