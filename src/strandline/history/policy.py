@@ -71,7 +71,9 @@ OTHER_LOSSES = (
     "int-poll-skip",
     "nonmonotonic-poll",
     "nonmonotonic-send",
+    "G0",
     "G1a",
+    "G1b",
 )
 TOLERANCES = (
     Tolerance(

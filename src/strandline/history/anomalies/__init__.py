@@ -6,6 +6,7 @@ from strandline.history.anomalies import (
     aborted_read,
     duplicate,
     inconsistent_offsets,
+    intermediate_read,
     lost_write,
     nonmonotonic_poll,
     nonmonotonic_send,
@@ -13,6 +14,7 @@ from strandline.history.anomalies import (
     precommitted_read,
     send_skip,
     unseen,
+    write_cycle,
 )
 from strandline.history.anomaly import Anomaly
 from strandline.history.view import View
@@ -28,4 +30,6 @@ CHECKS: tuple[Callable[[View], list[Anomaly]], ...] = (
     send_skip.find,
     aborted_read.find,
     precommitted_read.find,
+    write_cycle.find,
+    intermediate_read.find,
 )
