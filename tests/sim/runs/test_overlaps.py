@@ -16,6 +16,7 @@ from strandline.sim.runs.plan import (
     draw_rare,
     draw_recoveries,
 )
+from strandline.sim.runs.transactional import FIRST_TRANSACTIONAL, SETTINGS, TRANSACTIONAL
 
 SEEDS = range(FIRST_READING, FIRST_READING + 120)
 RARE_SEEDS = range(FIRST_RARE, FIRST_RARE + 120)
@@ -72,3 +73,14 @@ def test_what_is_rare_comes_in_numbers_in_some_of_the_others_and_in_few_of_them(
     assert not any(
         MEMBERS in plan.options.workloads for plan in plans if plan.options.weather.duplicated_permille
     )  # a commit that comes twice sets a group back
+
+
+def test_half_of_the_later_seeds_have_transactions_and_none_of_the_earlier_ones() -> None:
+    assert not any(set(TRANSACTIONAL) & set(draw_plan(seed).options.workloads) for seed in (*SEEDS, 19_999_999))
+    plans = [draw_plan(seed) for seed in range(FIRST_TRANSACTIONAL, FIRST_TRANSACTIONAL + 120)]
+    drawn = [[name for name in plan.options.workloads if name in TRANSACTIONAL] for plan in plans]
+    assert len(plans) // 3 < sum(map(bool, drawn)) < len(plans) * 2 // 3
+    assert all(sum(name in found for found in drawn) > len(plans) // 20 for name in TRANSACTIONAL)
+    assert max(map(len, drawn)) == 2
+    for plan, found in zip(plans, drawn, strict=True):
+        assert all(SETTINGS[name].items() <= plan.options.settings.items() for name in found)

@@ -34,7 +34,7 @@ def sim(
     seed: int | None = None,
     seeds: str = "",
     eligible: Literal["gentle", "ruthless"] | None = None,
-    workload: Literal["transactions"] | None = None,
+    workload: Literal["transactions", "copying", "zombies", "two-phase", "exchange"] | None = None,
     plan: Path | None = None,
     jobs: int = os.cpu_count() or 1,
     twice: Annotated[bool, Parameter(negative="")] = False,
@@ -57,7 +57,7 @@ def sim(
         with --seeds: only seeds with Eligible Leader Replicas; gentle: with faults that lose nothing (at most
         min ISR - 1 lossy shutdowns at a time), ruthless: with more, where all losses must be in the loss ledger
     workload
-        with --seed or --seeds: clients do only this, which ordinary seeds leave out
+        with --seed or --seeds: clients do only this work in transactions, with the faults that the seed draws
     plan
         run the plan that an earlier failure wrote
     jobs

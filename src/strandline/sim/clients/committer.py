@@ -63,19 +63,23 @@ class Coordinated(Client):
             self.coordinator = None
         return error
 
-    def fetch(self, partition: int) -> Generator[Any, Any, int | None]:
-        """What is committed. None: nobody could say."""
+    def fetch(self, partition: int, *, is_stable: bool = False) -> Generator[Any, Any, int | None]:
+        """What is committed. None: nobody could say, or if it is to be stable, a transaction may change it."""
         coordinator = yield from self.find_coordinator()
         if coordinator is None:
             return None
         wanted = (OffsetFetchRequestTopics(name=self.topic, partition_indexes=(partition,)),)
         groups = (OffsetFetchRequestGroup(group_id=self.group, topics=wanted),)
-        answer = yield Request(coordinator, OffsetFetchRequest(groups=groups), 8, 2000)
+        request = OffsetFetchRequest(groups=groups, require_stable=is_stable)
+        answer = yield Request(coordinator, request, 8, 2000)
         if answer is None or answer.groups[0].error_code:
             self.coordinator = None
             yield 100
             return None
         row = answer.groups[0].topics[0].partitions[0]
+        if is_stable and row.error_code == E.UNSTABLE_OFFSET_COMMIT:
+            yield 40
+            return None
         assert E(row.error_code) is E.NONE, E(row.error_code)
         return int(row.committed_offset)
 

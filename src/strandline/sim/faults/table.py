@@ -118,4 +118,5 @@ SCRIPTED: dict[str, FaultKind] = {
     "two in a row": FaultKind(scripted.in_a_row, 1),
     "lost majority": FaultKind(damaged_metadata.lost_majority, 1),
     "flipped": FaultKind(wires.flipped, 1),
+    "late markers": FaultKind(wires.late_markers, 1),
 }

@@ -4,11 +4,13 @@ from itertools import combinations
 from random import Random
 from typing import Any
 
+from strandline.log.producers.producers import STRICT_MARKERS
 from strandline.sim.faults.injector import FaultInjector
 from strandline.sim.world.connection import Connection
 from strandline.sim.world.trace import Kind
 from strandline.wire.batch import CRC_AT, read_header
 from strandline.wire.messages.records.fetch import FetchResponse
+from strandline.wire.messages.transactions.write_txn_markers import WriteTxnMarkersRequest
 
 UNPROTECTED = (*range(8), *range(12, 16))  # base offset and leader epoch, which no checksum covers
 
@@ -87,3 +89,22 @@ def flipped(injector: FaultInjector, rng: Random) -> None:
         return message
 
     network.tamper = tamper
+
+
+def late_markers(injector: FaultInjector, rng: Random) -> None:
+    """For a while requests to write markers come a second time, when the next transaction may have begun. Not those of
+    older clients: their transactions have no epochs of their own (docs/transactions.md)."""
+    network, one_in = injector.world.network, rng.randrange(1, 4)
+
+    def repeats(message: Any) -> bool:
+        if type(message) is not WriteTxnMarkersRequest or rng.randrange(one_in):
+            return False
+        return all(marker.transaction_version >= STRICT_MARKERS for marker in message.markers)
+
+    def end() -> None:
+        if network.repeats is repeats:
+            network.repeats = None
+
+    injector.note("markers of transactions come late a second time")
+    network.repeats = repeats
+    injector.later(rng.randrange(1000, 4000), end)

@@ -5,13 +5,9 @@ So a workload that ordinary seeds do not have can be tried without a change of w
 
 from msgspec import structs
 
-from strandline.sim.runs.plan import TRANSACTIONS, Plan
-
-# Transactions whose producers are gone end soon.
-EAGER = {TRANSACTIONS: {"transaction.abort.timed.out.transaction.cleanup.interval.ms": "200"}}
+from strandline.sim.runs import transactional
+from strandline.sim.runs.plan import Plan
 
 
 def alone(plan: Plan, workload: str) -> Plan:
-    options = plan.options
-    settings = options.settings | EAGER.get(workload, {})
-    return structs.replace(plan, options=structs.replace(options, workloads=(workload,), settings=settings))
+    return structs.replace(plan, options=transactional.alone(plan.options, workload))

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from strandline.base.ids import NOBODY, TRANSACTION_TOPIC, TopicPartition
 from strandline.base.value import Value
-from strandline.history import atomicity
+from strandline.history import atomicity, cycles
 from strandline.history.judge import judge, report
 from strandline.history.operation import Key
 from strandline.history.policy import Facts, every_writer
@@ -14,7 +14,7 @@ from strandline.sim import loss_ledger
 from strandline.sim.clients.admin import Admin
 from strandline.sim.clients.client import Client, key_of
 from strandline.sim.rotten import why_not_sound
-from strandline.sim.runs.plan import TRANSACTIONS
+from strandline.sim.runs.transactional import TRANSACTIONAL
 from strandline.sim.scene import Scene
 from strandline.sim.simulation import World
 from strandline.sim.workloads.workload import Workload
@@ -39,7 +39,7 @@ def calm(world: World, scene: Scene, admin: Admin, workloads: Sequence[Workload]
     writers: list[Client] = [admin, *[client for workload in workloads for client in workload.writers]]
     readers = [client for workload in workloads for client in workload.readers]
     finish(world, writers)
-    if TRANSACTIONS in world.options.workloads:
+    if any(name in TRANSACTIONAL for name in world.options.workloads):
         world.run_until("no transaction is open", lambda: why_open(world), BOUND_MS)
     world.run_until("all replicas agree", lambda: why_not_healed(world), BOUND_MS)
     finish(world, readers)
@@ -52,7 +52,7 @@ def calm(world: World, scene: Scene, admin: Admin, workloads: Sequence[Workload]
     with world.holding("the end"):
         world.laws.final()
     scene.last = {reader.at: reader.name for reader in last}
-    judged(world, scene)
+    judged(world, scene, workloads)
 
 
 def left_dead(world: World) -> Machine | None:
@@ -167,7 +167,7 @@ def finish(world: World, clients: Sequence[Client]) -> None:
     world.run_until("all clients are done", why_not, BOUND_MS)
 
 
-def judged(world: World, scene: Scene) -> None:
+def judged(world: World, scene: Scene, workloads: Sequence[Workload]) -> None:
     """The clients' histories, by Jepsen's anomalies."""
     material = material_of(world, scene)
     judgement = judge(world.history.operations, material.facts, material.trimmed, material.finals)
@@ -176,6 +176,9 @@ def judged(world: World, scene: Scene) -> None:
         wrong = [anomaly for anomaly in wrong if not every_writer(anomaly, lambda one: bool(one.transactional_id))]
     else:
         wrong += atomicity.find(world.history.operations, material.finals, material.facts.exceeded, material.trimmed)
+        wrong += cycles.find(world.history.operations, material.facts.exceeded)
+    for workload in workloads:
+        wrong += workload.wrong(world.history.operations, material.finals)
     if wrong:
         raise world.violated(wrong[0].name, report(wrong))
 

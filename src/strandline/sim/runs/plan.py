@@ -10,10 +10,11 @@ from msgspec import structs
 
 from strandline.base.value import Value
 from strandline.replica.serving.selection import RACK_AWARE
+from strandline.sim.runs.transactional import TRANSACTIONAL, has_transactions, with_transactions
 from strandline.sim.world.options import Options, draw_options
 
-READING, COMPACTED, MEMBERS, STRAINED, TRANSACTIONS = "reading", "compacted", "members", "strained", "transactions"
-UNDRAWN = (READING, COMPACTED, MEMBERS, STRAINED, TRANSACTIONS)  # workloads that are drawn apart
+READING, COMPACTED, MEMBERS, STRAINED = "reading", "compacted", "members", "strained"
+UNDRAWN = (READING, COMPACTED, MEMBERS, STRAINED, *TRANSACTIONAL)  # workloads that are drawn apart
 OVERLAPPING = (  # of the scripted faults: those that need no plan of their own
     "ping pong",
     "held records",
@@ -84,6 +85,8 @@ def draw_plan(seed: int) -> Plan:
         plan = with_members(plan)
     if is_strained(seed):
         plan = with_workload(plan, STRAINED)
+    if has_transactions(seed):
+        plan = in_transactions(plan)
     plan = with_reading(plan) if reads_followers(seed) else plan
     return with_stranger(plan) if meets_stranger(seed) else plan
 
@@ -279,6 +282,16 @@ def is_strained(seed: int) -> bool:
 def with_workload(plan: Plan, name: str) -> Plan:
     options = structs.replace(plan.options, workloads=(*plan.options.workloads, name))
     return structs.replace(plan, options=options)
+
+
+def in_transactions(plan: Plan) -> Plan:
+    """The same with transactions; in half of the runs their markers come late a second time, now and then."""
+    rng, faults = Random(f"{plan.seed} late markers"), list(plan.faults)
+    if rng.randrange(2):
+        times = [rng.randrange(QUIET_MS, plan.options.span_ms) for _ in range(rng.randrange(1, 5))]
+        faults += [Fault(at, "late markers", len(faults) + i) for i, at in enumerate(times)]
+    ordered = tuple(sorted(faults, key=lambda fault: fault.at_ms))
+    return structs.replace(plan, options=with_transactions(plan.seed, plan.options), faults=ordered)
 
 
 def reads_followers(seed: int) -> bool:

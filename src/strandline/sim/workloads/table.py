@@ -1,7 +1,6 @@
 """All workloads, by name."""
 
-from strandline.base.ids import TRANSACTION_TOPIC, TopicPartition
-from strandline.sim.clients.committed_reader import CommittedReader
+from strandline.base.ids import TopicPartition
 from strandline.sim.clients.committer import Committer, Lapsed
 from strandline.sim.clients.consumer import Consumer
 from strandline.sim.clients.keyed import Keyed
@@ -9,7 +8,7 @@ from strandline.sim.clients.member import LONG_SESSION_MS, SESSION_MS, Member
 from strandline.sim.clients.nearby import Nearby, Roamer
 from strandline.sim.clients.odd import Odd
 from strandline.sim.clients.producer import Pipelined, Producer
-from strandline.sim.clients.transactional import Transactional
+from strandline.sim.workloads.transacting import Copying, Exchange, Transacting, TwoPhases, Zombies
 from strandline.sim.workloads.workload import Workload
 
 
@@ -189,44 +188,6 @@ class Strained(Workload):
         ]
 
 
-class Transacting(Workload):
-    """Transactional producers that write into several partitions of two topics, with newer and older clients, and now
-    and then two with one id; and read_committed consumers."""
-
-    TOPICS = (("left", 2), ("right", 1))
-
-    def setup(self) -> None:
-        for name, count in self.TOPICS:
-            self.admin.errands.append(self.admin.create(name, count, internal_segment_bytes=self.setting.segment_bytes))
-
-    def start(self) -> None:
-        stage, pace, ats = self.stage, self.setting.pace_ms, self.partitions()
-        old = stage.random("transactions").randrange(2) == 0 and not self.setting.is_duplicating
-        self.writers += [
-            Transactional(stage, "ta", "t-a", ats, pace_ms=pace),
-            Transactional(stage, "tz", "t-a", ats, pace_ms=pace, naps=True),
-            Transactional(stage, "tb", "t-b", ats, pace_ms=pace, is_old=old),
-            Transactional(stage, "tc", "t-c", ats[:2], pace_ms=4 * pace, timeout_ms=600, leaves=True),
-        ]
-        self.readers += [CommittedReader(stage, name, at) for name, at in zip(("ua", "ub", "uc"), ats, strict=True)]
-
-    def partitions(self) -> tuple[TopicPartition, ...]:
-        return tuple(TopicPartition(name, index) for name, count in self.TOPICS for index in range(count))
-
-    def progress(self) -> dict[str, int]:
-        """Where more is lost than was promised to survive a transaction may be open for ever, and its readers wait."""
-        stuck = {
-            reader.name
-            for reader in self.readers
-            if isinstance(reader, Consumer)
-            and (self.stage.is_exceeded(reader.at.topic) or self.stage.is_exceeded(TRANSACTION_TOPIC))
-        }
-        return {name: count for name, count in super().progress().items() if name not in stuck}
-
-    def last_reader(self, at: TopicPartition) -> Consumer:
-        return CommittedReader(self.stage, f"last-{at}", at)
-
-
 WORKLOADS: dict[str, type[Workload]] = {
     "orders": Orders,
     "commits": Commits,
@@ -239,4 +200,8 @@ WORKLOADS: dict[str, type[Workload]] = {
     "members": Members,
     "strained": Strained,
     "transactions": Transacting,
+    "copying": Copying,
+    "zombies": Zombies,
+    "two-phase": TwoPhases,
+    "exchange": Exchange,
 }

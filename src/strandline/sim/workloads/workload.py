@@ -4,16 +4,19 @@ Workloads know nothing of the simulator, only a `Stage` and the admin client tha
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
 from typing import TypeGuard
 
 from strandline.base.ids import TopicPartition
 from strandline.base.value import Value
+from strandline.history.anomaly import Anomaly
+from strandline.history.operation import Key, Operation
 from strandline.sim.clients.admin import Admin
 from strandline.sim.clients.client import Client, Stage
 from strandline.sim.clients.committer import Committer
 from strandline.sim.clients.consumer import Consumer
 from strandline.sim.clients.producer import Producer
-from strandline.sim.clients.transactional import Transactional
+from strandline.sim.clients.transactions.transactional import Transactional
 
 
 class Setting(Value, frozen=True):
@@ -52,6 +55,10 @@ class Workload(ABC):
     def last_reader(self, at: TopicPartition) -> Consumer:
         return Consumer(self.stage, f"last-{at}", at)
 
+    def wrong(self, operations: Sequence[Operation], finals: Mapping[Key, str]) -> list[Anomaly]:
+        """What the whole history shows to be wrong in this piece of work, beside the anomalies of all histories."""
+        return []
+
     def progress(self) -> dict[str, int]:
         """Counters by client: each of them must grow once faults have ended."""
         done = {client.name: client.acked for client in self.writers if is_answered(client)}
@@ -59,6 +66,7 @@ class Workload(ABC):
 
 
 def is_answered(client: Client) -> TypeGuard[Producer | Committer | Transactional]:
+    """Must it get something through, and is that counted?"""
     if isinstance(client, Producer):
         return client.acks != 0
     return isinstance(client, Committer) or (isinstance(client, Transactional) and not client.naps)

@@ -71,6 +71,7 @@ class Network:
         self.spring: Callable[[str, str], None] = lambda what, machine: None  # who wants to know of messages
         self.topic_name: Callable[[Any], str] = lambda topic: ""  # of a topic in a message, for the trace
         self.tamper: Tamper = lambda connection, message, version: message  # who changes what arrives
+        self.repeats: Callable[[Any], bool] | None = None  # whether a request comes a second time, beside the weather's
         self.digest = hashlib.blake2b(digest_size=8)
         self.stations: dict[str, Station] = {}
         self.numbers = count(1)
@@ -102,6 +103,7 @@ class Network:
 
     def calm(self) -> None:
         self.heal()
+        self.repeats = None
         self.weather = Weather(latency_ms=self.weather.latency_ms)
         for connection in self.connections():
             connection.up.lag_ms = connection.down.lag_ms = 0
@@ -116,6 +118,8 @@ class Network:
         connection.send(effect)
 
     def duplicates(self, message: Any) -> bool:
+        if self.repeats is not None and self.repeats(message):
+            return True
         permille = self.weather.duplicated_permille
         return permille > 0 and type(message) in DUPLICATED and self.rng.random() * PERMILLE < permille
 

@@ -5,6 +5,9 @@
   acknowledged since; or a newer one, whose commit had no answer
 - no offset of a group with members is removed
 - what a member is assigned is written, in the generation that it asked about
+- an offset that is committed in a transaction is in the log, in that transaction, when it is acknowledged. It counts
+  from the marker on. Until then who asks for stable offsets gets none
+- no member of an earlier generation commits in a transaction (KIP-447), nor who is no member of the present one
 
 The log is read here from its records alone, and not by what the coordinator remembers.
 """
@@ -13,85 +16,29 @@ from types import NoneType
 from typing import Any
 
 from strandline.base.effects import Received, Reply
-from strandline.base.ids import OFFSETS_TOPIC, ZERO_UUID, TopicIdPartition, Uuid
+from strandline.base.ids import OFFSETS_TOPIC, ZERO_UUID, TopicIdPartition
 from strandline.coordination.partitioning import partition_for
-from strandline.log.reading import Read
-from strandline.replica.hosting.hosted import Hosted
 from strandline.replica.hosting.leader import Leader
+from strandline.sim.laws.clients.replayed import Key, Replayed
 from strandline.sim.laws.subject import Subject
 from strandline.sim.world.machine import Machine
-from strandline.wire.batch import batches
-from strandline.wire.messages.groups.group_records import (
-    GroupMetadataKey,
-    GroupMetadataValue,
-    OffsetCommitKey,
-    OffsetCommitValue,
-    decode_key,
-    decode_value,
-)
 from strandline.wire.messages.groups.offset_commit import OffsetCommitRequest, OffsetCommitResponse
 from strandline.wire.messages.groups.offset_fetch import OffsetFetchRequest, OffsetFetchResponse
 from strandline.wire.messages.groups.sync_group import SyncGroupRequest, SyncGroupResponse
-from strandline.wire.record import records
+from strandline.wire.messages.transactions.txn_offset_commit import TxnOffsetCommitRequest, TxnOffsetCommitResponse
 
-READ_BYTES = 1 << 20
-ASKING = (OffsetCommitRequest, OffsetFetchRequest, SyncGroupRequest)
+ASKING = (OffsetCommitRequest, OffsetFetchRequest, SyncGroupRequest, TxnOffsetCommitRequest)
 Asked = tuple[str, int, int, int]  # machine, its life, connection and sequence
-Key = tuple[str, str, int]  # group, topic, partition
-Position = tuple[int, Uuid]  # what was committed, and of which topic
-NOTHING: Position = (-1, ZERO_UUID)
-
-
-class Replayed:
-    """What the records of one coordinator's log say, each with its offset; for one leader epoch."""
-
-    def __init__(self, epoch: int, removed: set[Key]) -> None:
-        self.epoch = epoch
-        self.removed = removed
-        self.end = 0
-        self.positions: dict[Key, list[tuple[int, Position]]] = {}
-        self.groups: dict[str, list[tuple[int, GroupMetadataValue]]] = {}
-        self.told: dict[Key, int] = {}  # by key: where that is which was acknowledged last
-
-    def read(self, hosted: Hosted) -> None:
-        log = hosted.log
-        self.end = max(self.end, log.log_start_offset)
-        while self.end < log.log_end_offset:
-            found = log.read(self.end, READ_BYTES, upto=log.log_end_offset, min_one=True)
-            if not isinstance(found, Read) or not found.size:
-                return
-            for buffer in found.buffers:
-                for header in batches(buffer):
-                    for record in () if header.is_control else records(header, buffer):
-                        self.take(record.offset, record.key, record.value)
-                    self.end = header.next_offset
-
-    def take(self, offset: int, written: bytes | None, content: bytes | None) -> None:
-        key = decode_key(written)
-        match key, None if key is None else decode_value(key, content):
-            case OffsetCommitKey(), OffsetCommitValue() as value:
-                self.at(key).append((offset, (value.offset, Uuid(value.topic_id))))
-            case OffsetCommitKey(), None:
-                known = self.groups.get(key.group)
-                assert not known or not known[-1][1].members, (
-                    f"an offset of {key.group} is removed, which has members: {known[-1][1]}"
-                )
-                self.at(key).append((offset, NOTHING))
-                self.removed.add((key.group, key.topic, key.partition))
-            case GroupMetadataKey(), GroupMetadataValue() as value:
-                self.groups.setdefault(key.group, []).append((offset, value))
-
-    def at(self, key: OffsetCommitKey) -> list[tuple[int, Position]]:
-        return self.positions.setdefault((key.group, key.topic, key.partition), [])
 
 
 class Groups:
     HEARS = tuple((Received, request) for request in ASKING)
-    ANSWERS = (OffsetCommitResponse, OffsetFetchResponse, SyncGroupResponse, NoneType)
+    ANSWERS = (OffsetCommitResponse, OffsetFetchResponse, SyncGroupResponse, TxnOffsetCommitResponse, NoneType)
 
     def __init__(self, world: Subject) -> None:
         self.world = world
         self.asked: dict[Asked, Any] = {}
+        self.outdated: dict[Asked, str] = {}  # commits in transactions that must be refused, and why
         self.replayed: dict[tuple[str, int, TopicIdPartition], Replayed] = {}
         self.removed: set[Key] = set()  # offsets that expired, as a log said at any time, or whose topic was deleted
 
@@ -99,19 +46,28 @@ class Groups:
         """The process is gone, and answers nobody."""
         for asked in [asked for asked in self.asked if asked[0] == machine.name]:
             del self.asked[asked]
+            self.outdated.pop(asked, None)
 
     def received(self, machine: Machine, event: Any) -> None:
-        self.asked[machine.name, machine.life, event.to.connection, event.to.sequence] = event.message
+        which = machine.name, machine.life, event.to.connection, event.to.sequence
+        self.asked[which] = event.message
+        if type(event.message) is TxnOffsetCommitRequest:
+            why = self.why_outdated(machine, event.message)
+            if why is not None:
+                self.outdated[which] = why
 
     def replies(self, machine: Machine, reply: Reply) -> None:
         if not self.asked:
             return
-        asked = self.asked.pop((machine.name, machine.life, reply.to.connection, reply.to.sequence), None)
+        which = machine.name, machine.life, reply.to.connection, reply.to.sequence
+        asked, outdated = self.asked.pop(which, None), self.outdated.pop(which, None)
         match asked, reply.message:
             case OffsetCommitRequest(), OffsetCommitResponse() as answer:
                 self.commits(machine, asked, answer)
             case OffsetFetchRequest(), OffsetFetchResponse() as answer:
-                self.returns_offsets(machine, answer)
+                self.returns_offsets(machine, asked, answer)
+            case TxnOffsetCommitRequest(), TxnOffsetCommitResponse() as answer:
+                self.commits_in_transaction(machine, asked, answer, outdated)
             case SyncGroupRequest(), SyncGroupResponse() as answer if not answer.error_code:
                 self.assigns(machine, asked, answer)
 
@@ -133,7 +89,38 @@ class Groups:
                 )
                 replayed.told[key] = there[-1]
 
-    def returns_offsets(self, machine: Machine, answer: OffsetFetchResponse) -> None:
+    def why_outdated(self, machine: Machine, asked: TxnOffsetCommitRequest) -> str | None:
+        """By what is committed when it comes: its record may be written in the next generation."""
+        found = self.log_of(machine, asked.group_id, answers=False) if asked.generation_id >= 0 else None
+        last = None if found is None else found[0].last_of(asked.group_id, found[1])
+        if last is None:
+            return None
+        if asked.generation_id < last.generation:
+            return f"the group is in generation {last.generation}"
+        is_member = any(member.member_id == asked.member_id for member in last.members)
+        return None if is_member or asked.generation_id != last.generation else "this generation has no such member"
+
+    def commits_in_transaction(
+        self, machine: Machine, asked: TxnOffsetCommitRequest, answer: TxnOffsetCommitResponse, outdated: str | None
+    ) -> None:
+        done = {(row.name, p.partition_index) for row in answer.topics for p in row.partitions if p.error_code == 0}
+        found = self.log_of(machine, asked.group_id) if done else None
+        if found is None:
+            return
+        assert outdated is None, f"{machine.name} accepts {asked}, though {outdated}"
+        replayed, committed, _ = found
+        producer = asked.producer_id, asked.producer_epoch
+        for topic in asked.topics:
+            for row in topic.partitions:
+                if (topic.name, row.partition_index) in done:
+                    key = (asked.group_id, topic.name, row.partition_index)
+                    there = replayed.written.get((key, producer), ())
+                    assert any(at < committed and said == row.committed_offset for at, said in there), (
+                        f"{machine.name} acknowledges offset {row.committed_offset} of {key} in the transaction of"
+                        f" {producer}, and it is not committed there"
+                    )
+
+    def returns_offsets(self, machine: Machine, asked: OffsetFetchRequest, answer: OffsetFetchResponse) -> None:
         for group in answer.groups:
             found = self.log_of(machine, group.group_id) if not group.error_code else None
             if found is None:
@@ -142,6 +129,12 @@ class Groups:
             for topic in group.topics:
                 for row in topic.partitions:
                     key = (group.group_id, topic.name, row.partition_index)
+                    if row.error_code:
+                        continue
+                    assert not asked.require_stable or not replayed.is_unstable(key, committed), (
+                        f"{machine.name} says that {row.committed_offset} is the stable offset of {key}, and a"
+                        f" transaction that has committed another is open"
+                    )
                     said = self.may_be_returned(machine, replayed, key, committed, start)
                     assert row.committed_offset in said, (
                         f"{machine.name} says that {row.committed_offset} is the offset of {key}, and it is {said}"
@@ -173,9 +166,9 @@ class Groups:
             f" {asked.group_id}, and that is not written"
         )
 
-    def log_of(self, machine: Machine, group: str) -> tuple[Replayed, int, int] | None:
+    def log_of(self, machine: Machine, group: str, *, answers: bool = True) -> tuple[Replayed, int, int] | None:
         """What the group's coordinator has in its log, up to where that counts, and where its leader epoch begins.
-        None where nothing can be asked of it."""
+        None where nothing can be asked of it. `answers`: so it must be the coordinator."""
         node = machine.node
         topic = None if node is None else node.image.topic_named(OFFSETS_TOPIC)
         if node is None or node.broker is None or topic is None or machine.is_rotten:
@@ -186,6 +179,8 @@ class Groups:
         if at in world.damage.exceeded or world.damage.is_lossy(at, machine.node_id) or hosted is None:
             return None
         leader = hosted.role
+        if not answers and type(leader) is not Leader:
+            return None
         assert type(leader) is Leader, f"{machine.name} answers for {group}, and leads its partition no longer"
         which = (machine.name, machine.life, at)
         replayed = self.replayed.get(which)

@@ -4,6 +4,8 @@ The oracle knows each committed record, and nothing of how a cleaner goes about 
 
 - a record is missing only if a later one of its key is committed, or if it is a tombstone whose time is over, or has
   no key;
+- a record of a transaction counts when the transaction is committed. One that was aborted may be missing, and takes the
+  place of no other; one of an open transaction is there;
 - what is there is what was committed, record by record, in the batches in which it was: their offsets, epochs and
   producers;
 - a batch may be empty.
@@ -14,6 +16,7 @@ from collections.abc import Iterator
 from strandline.log.log import Log
 from strandline.sim.laws.logs.truth import Truth
 from strandline.wire.batch import BatchHeader, batches, read_header
+from strandline.wire.control import EndTxnMarker, read_marker
 from strandline.wire.record import Record, records
 
 
@@ -24,7 +27,8 @@ class Committed:
         self.batches = 0  # of the truth, that are known here
         self.headers: dict[int, BatchHeader] = {}  # by base offset
         self.records: dict[int, Record] = {}
-        self.last: dict[bytes, int] = {}  # of each key
+        self.last: dict[bytes, int] = {}  # of each key, among those that count
+        self.open: dict[int, dict[int, bytes | None]] = {}  # by producer id: keys, by offset
         self.decoded: dict[bytes, dict[int, Record]] = {}  # batches that were met in logs, by what they are
 
     def follow(self, truth: Truth) -> None:
@@ -35,12 +39,25 @@ class Committed:
             header = read_header(batch)
             self.headers[header.base_offset] = header
             if header.is_control:
+                self.end(header.producer_id, read_marker(batch))
                 continue
             for record in records(header, batch):
                 self.records[record.offset] = record
-                if record.key is not None:
+                if header.is_transactional:
+                    self.open.setdefault(header.producer_id, {})[record.offset] = record.key
+                elif record.key is not None:
                     self.last[record.key] = record.offset
         self.batches = len(truth.bases)
+
+    def end(self, producer_id: int, marker: EndTxnMarker | None) -> None:
+        """A transaction is decided."""
+        if marker is not None:
+            for offset, key in self.open.pop(producer_id, {}).items():
+                if marker.commits and key is not None:
+                    self.last[key] = max(offset, self.last.get(key, -1))
+
+    def is_undecided(self, offset: int) -> bool:
+        return any(offset in keys for keys in self.open.values())
 
     def differs(self, truth: Truth, log: Log, upto: int, elapsed_ms: int) -> str | None:
         """Compare a log with it from its start to `upto`; None if it may be like this."""
@@ -63,7 +80,9 @@ class Committed:
             if offset in found:
                 if found[offset] != record:
                     return f"at offset {offset} stands {found[offset]}, committed is {record}"
-            elif record.key is not None and self.last[record.key] == offset:
+            elif self.is_undecided(offset):
+                return f"the record at offset {offset} is gone, and its transaction is open"
+            elif record.key is not None and self.last.get(record.key) == offset:
                 if record.value is not None:
                     return f"the last record of {record.key!r}, at offset {offset}, is gone"
                 if elapsed_ms < log.config.delete_retention_ms:

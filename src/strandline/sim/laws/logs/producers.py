@@ -2,7 +2,8 @@
 
 - nothing is known of a batch that the log does not have, unless it was deleted at the log's start
 - of each producer's latest epoch the last batches are known, as many as are remembered, in order; a marker may
-  have a later epoch than the batches of its transaction
+  have a later epoch than the batches of its transaction. Batches without a sequence (a coordinator's, of offsets in a
+  transaction) are not remembered
 - a compacted log may lack batches that are known, and what is known of a producer ends with its last batch, or behind
 """
 
@@ -30,7 +31,8 @@ def compare(who: str, log: Log) -> None:
         if header.is_control:
             said[header.producer_id] = (header.producer_epoch, batches)
             continue
-        batches.append((header.base_sequence, header.base_offset, header.last_offset))
+        if header.base_sequence >= 0:
+            batches.append((header.base_sequence, header.base_offset, header.last_offset))
         said[header.producer_id] = (header.producer_epoch, batches)
     for producer_id, producer in log.producers.known.items():
         known = [(one.first_sequence, one.base_offset, one.last_offset) for one in producer.batches]

@@ -10,9 +10,9 @@ from typing import Any
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import TopicIdPartition, TopicPartition, Uuid
 from strandline.history.operation import Kind as Action
-from strandline.history.operation import Operation, Outcome, Write
+from strandline.history.operation import Operation, Outcome, Read, Write
 from strandline.sim.clients.client import Life, Request, Route, Stage, key_of
-from strandline.sim.clients.coordinated_producer import CoordinatedProducer
+from strandline.sim.clients.transactions.coordinated_producer import CoordinatedProducer
 from strandline.wire.batch import SEQUENCE_MAX, build
 from strandline.wire.messages.records.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 
@@ -62,7 +62,9 @@ class Transactional(CoordinatedProducer):
         self.sent = 0
         self.acked = 0  # commits
         self.must_begin_again = False  # its sequences are lost
-        self.sent_batches: list[Batch] = []  # of this transaction
+        # Of this transaction:
+        self.sent_batches: list[Batch] = []
+        self.reads: list[Read] = []
 
     def live(self) -> Life:
         while not self.is_stopped:
@@ -75,7 +77,7 @@ class Transactional(CoordinatedProducer):
             yield from self.transact()
             yield self.pause(0, 2 * self.pace_ms)
         if self.leaves and self.is_fit:
-            began, self.sent_batches = self.stage.now_ms(), []
+            began = self.begin()
             error = yield from self.write(self.ats, began)
             self.note(began, Outcome.FAIL, error)
 
@@ -86,28 +88,37 @@ class Transactional(CoordinatedProducer):
                 return
             yield 100
 
+    def begin(self) -> int:
+        """A transaction. When that is."""
+        self.sent_batches, self.reads, self.must_begin_again = [], [], False
+        return self.stage.now_ms()
+
     def transact(self) -> Life:
-        began = self.stage.now_ms()
-        self.sent_batches, self.must_begin_again = [], False
+        began = self.begin()
         chosen = self.rng.sample(self.ats, self.rng.randrange(1, len(self.ats) + 1))
         error = yield from self.write(chosen, began)
         if self.rng.randrange(15) == 0 and not self.is_stopped:
             yield self.timeout_ms + 1000  # it hangs, and finds out later what became of its transaction
-        outcome, wishes = Outcome.FAIL, error is E.NONE and self.rng.randrange(4) > 0
-        if not self.sent_batches:
-            return
-        if error not in FENCED:
-            ended, is_doubtful = yield from self.end(commits=wishes)
-            if ended is E.NONE and wishes:
+        wishes = error is E.NONE and self.rng.randrange(4) > 0
+        if self.sent_batches:
+            yield from self.finish(began, error, commits=wishes)
+
+    def finish(self, began: int, error: ErrorCode, *, commits: bool) -> Generator[Any, Any, Outcome]:
+        """Ask for the end, unless it is fenced, and note what became of the transaction. `error`: why it is aborted."""
+        outcome = Outcome.FAIL
+        if error not in FENCED or commits:
+            ended, is_doubtful = yield from self.end(commits=commits)
+            if ended is E.NONE and commits:
                 outcome = Outcome.OK
                 self.acked += 1
-            elif wishes and is_doubtful:
+            elif commits and is_doubtful:
                 outcome = Outcome.UNKNOWN
             error = ended
         self.note(began, outcome, error)
         self.is_fit = error is E.NONE
         if error is E.NONE and self.must_begin_again:
             yield from self.init(goes_on=True)
+        return outcome
 
     def write(self, chosen: Sequence[TopicPartition], began: int) -> Generator[Any, Any, ErrorCode]:
         """Some batches into each of these. The first error that ends it."""
@@ -118,22 +129,30 @@ class Transactional(CoordinatedProducer):
                 self.is_fit = error not in FENCED
                 return error
         for _ in range(self.rng.randrange(1, 4)):
-            left = [self.batch(at) for at in chosen if self.rng.randrange(5)]
-            self.sent_batches += left
-            while left:
-                if self.stage.now_ms() > began + PATIENCE_MS:
-                    self.must_begin_again = True
-                    return E.REQUEST_TIMED_OUT
-                error = yield from self.send(left)
-                if error is not E.NONE:
-                    return error
-                left = [batch for batch in left if batch.offset < 0]
+            error = yield from self.deliver([self.batch(at) for at in chosen if self.rng.randrange(5)], began)
+            if error is not E.NONE:
+                return error
             if self.rng.randrange(4) == 0:
                 yield self.pause(0, 100)
         return E.NONE
 
-    def batch(self, at: TopicPartition) -> Batch:
-        values = tuple(f"{self.name}-{self.sent + i}".encode() for i in range(self.rng.randrange(1, 3)))
+    def deliver(self, left: list[Batch], began: int) -> Generator[Any, Any, ErrorCode]:
+        """Again and again, until all of these are acknowledged. The first error that ends it."""
+        self.sent_batches += left
+        while left:
+            if self.stage.now_ms() > began + PATIENCE_MS:
+                self.must_begin_again = True
+                return E.REQUEST_TIMED_OUT
+            error = yield from self.send(left)
+            if error is not E.NONE:
+                return error
+            left = [batch for batch in left if batch.offset < 0]
+        return E.NONE
+
+    def batch(self, at: TopicPartition, notes: Sequence[str] = ()) -> Batch:
+        """`notes`: a record for each, and what its value says behind its number."""
+        texts = notes or [""] * self.rng.randrange(1, 3)
+        values = tuple(f"{self.name}-{self.sent + i}{text}".encode() for i, text in enumerate(texts))
         self.sent += len(values)
         now, sequence = self.stage.wall_ms(), self.sequences.get(at, 0)
         content = build(
@@ -195,16 +214,21 @@ class Transactional(CoordinatedProducer):
             for i, value in enumerate(batch.values)
         )
         self.report(f"{outcome}: a transaction of {len(writes)} records as {self.producer_id}/{self.epoch}")
+        now = self.stage.now_ms()
+        if self.reads:  # from anywhere: its earlier reads and these have no common order
+            self.record(Operation(self.name, Action.ASSIGN, now, now, Outcome.OK))
         self.record(
             Operation(
                 process=self.name,
                 kind=Action.SEND,
                 began_ms=began,
-                ended_ms=self.stage.now_ms(),
+                ended_ms=now,
                 outcome=outcome,
                 is_idempotent=True,
                 writes=writes,
+                reads=tuple(self.reads),
                 error="" if error is E.NONE else error.name,
                 transactional_id=self.transactional_id,
+                is_read_committed=bool(self.reads),
             )
         )
