@@ -13,6 +13,8 @@ from tests.planted.replication import REPLICATION
 from tests.planted.storing import STORING
 from tests.planted.strangers import STRANGERS
 from tests.planted.transactions import TRANSACTIONS
+from tests.planted.transactions_in_logs import TRANSACTIONS_IN_LOGS
+from tests.planted.transactions_of_groups import TRANSACTIONS_OF_GROUPS
 
 PLANTED: dict[str, Planted] = table(
     *REPLICATION.values(),
@@ -27,4 +29,6 @@ PLANTED: dict[str, Planted] = table(
     *STRANGERS.values(),
     *TRANSACTIONS.values(),
     *COORDINATING.values(),
+    *TRANSACTIONS_IN_LOGS.values(),
+    *TRANSACTIONS_OF_GROUPS.values(),
 )

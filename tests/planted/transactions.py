@@ -67,8 +67,8 @@ TRANSACTIONS: dict[str, Planted] = table(
         how=Gives("(*..., ErrorCode.NOT_LEADER_OR_FOLLOWER)"),
         trap="hanging transactions",
         harm="a partition whose leader moves never gets its marker",
-        seeds=(10, 10),
-        workload=WORKLOAD,
+        seeds=(3, 6),
+        plan="marker-for-a-leader-that-moved.json",
     ),
     Planted(
         name="nothing-times-out",
