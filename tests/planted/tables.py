@@ -1,20 +1,20 @@
 """All planted bugs, by name."""
 
-from tests.planted.compacting import COMPACTING
-from tests.planted.consuming import CONSUMING
-from tests.planted.controlling import CONTROLLING
-from tests.planted.coordinating import COORDINATING
-from tests.planted.directories import DIRECTORIES
-from tests.planted.eligible import ELIGIBLE
-from tests.planted.last_replicas import LAST_REPLICAS
-from tests.planted.metadata_quorum import METADATA_QUORUM
 from tests.planted.planted import Planted, table
-from tests.planted.replication import REPLICATION
-from tests.planted.storing import STORING
-from tests.planted.strangers import STRANGERS
-from tests.planted.transactions import TRANSACTIONS
-from tests.planted.transactions_in_logs import TRANSACTIONS_IN_LOGS
-from tests.planted.transactions_of_groups import TRANSACTIONS_OF_GROUPS
+from tests.planted.rows.compacting import COMPACTING
+from tests.planted.rows.consuming import CONSUMING
+from tests.planted.rows.controlling import CONTROLLING
+from tests.planted.rows.coordinating import COORDINATING
+from tests.planted.rows.directories import DIRECTORIES
+from tests.planted.rows.eligible import ELIGIBLE
+from tests.planted.rows.last_replicas import LAST_REPLICAS
+from tests.planted.rows.metadata_quorum import METADATA_QUORUM
+from tests.planted.rows.replication import REPLICATION
+from tests.planted.rows.storing import STORING
+from tests.planted.rows.strangers import STRANGERS
+from tests.planted.rows.transactions import TRANSACTIONS
+from tests.planted.rows.transactions_in_logs import TRANSACTIONS_IN_LOGS
+from tests.planted.rows.transactions_of_groups import TRANSACTIONS_OF_GROUPS
 
 PLANTED: dict[str, Planted] = table(
     *REPLICATION.values(),

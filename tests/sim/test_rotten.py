@@ -1,7 +1,7 @@
 """What a flipped bit damages is repaired, also if the process is killed in the middle of the repair."""
 
+from tests.sim.laws.test_laws import hosted_on
 from tests.sim.play import ORDERS, SETTINGS, Play
-from tests.sim.test_laws import hosted_on
 
 from strandline.sim.clients.consumer import Consumer
 from strandline.sim.world.options import Options

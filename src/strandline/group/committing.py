@@ -83,7 +83,7 @@ class Committing:
             if isinstance(shard, ErrorCode):
                 return shard
             offsets = self.topics.current(shard.offsets.get(group_id, {}))
-            return offsets, shard.pending if request.require_stable else None
+            return offsets, shard.pending if request.require_stable else None  # guard: pending-offset-shown-as-stable
 
         return [Reply(received.to, answers.fetched(request, received.to.api_version, offsets_of))]
 

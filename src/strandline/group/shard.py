@@ -47,7 +47,7 @@ class Shard:
         assert not self.groups and not self.offsets, "loaded once"
         for row in rows:
             record = row.record
-            if row.marker is not None:
+            if row.marker is not None:  # guard: loaded-markers-decide-nothing
                 self.transaction_ended(row.producer_id, commits=row.marker.commits)
             if record is None:
                 continue
@@ -83,6 +83,7 @@ class Shard:
                 if is_alone:
                     self.offsets.setdefault(key.group, {})[(key.topic, key.partition)] = committed
                 else:
+                    # guard: pending-offsets-die-with-their-coordinator
                     self.pending.add(producer_id, (key.group, key.topic, key.partition), committed)
             case OffsetCommitKey(), None if is_alone:
                 self.pending.forget((key.group, key.topic, key.partition), record_offset)
@@ -100,7 +101,7 @@ class Shard:
     def transaction_ended(self, producer_id: int, *, commits: bool) -> None:
         """Its marker is committed."""
         for (group_id, topic, partition), committed in self.pending.end(producer_id).items():
-            if commits:
+            if commits:  # guard: aborted-offsets-count
                 offsets = self.offsets.setdefault(group_id, {})
                 there = offsets.get((topic, partition))
                 if there is None or there.record_offset < committed.record_offset:

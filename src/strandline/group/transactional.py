@@ -82,7 +82,7 @@ class Transactional:
             batch_of(records, now, (request.producer_id, request.producer_epoch)),
             now,
             done,
-            transaction=request.transactional_id,
+            transaction=request.transactional_id,  # guard: offsets-outside-their-transaction
             adds=version >= ADDS_SINCE,
         )
 
@@ -98,6 +98,7 @@ def why_not_commit(shard: Shard, request: TxnOffsetCommitRequest) -> ErrorCode |
     is_anonymous = request.generation_id < 0 and not request.member_id and request.group_instance_id is None
     if is_anonymous:
         return None  # an older client, or one that was not told who its consumer is
+    # guard: generation-does-not-fence
     return group.why_not(request.member_id, request.group_instance_id, request.generation_id)
 
 

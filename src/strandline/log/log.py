@@ -145,6 +145,7 @@ class Log(StoredLog):
             return OUTSIDE_TRANSACTION if header.is_transactional and not may_begin else None
         if not header.is_transactional:
             return INSIDE_TRANSACTION
+        # guard: newer-epoch-joins-an-open-transaction
         return OUTSIDE_TRANSACTION if header.producer_epoch > self.producers.known[header.producer_id].epoch else None
 
     def append_accepted(

@@ -121,7 +121,7 @@ class Initializing:
         """An earlier producer's transaction is open."""
         request: InitProducerIdRequest = received.message
         assert current.state is State.ONGOING and entry.current is current
-        if request.keep_prepared_txn:
+        if request.keep_prepared_txn:  # guard: prepared-not-kept
             if current.lacks_id(fresh_id):
                 return self.fetch_id(received, now)
             timeout_ms = timeout_of(request) if has_timeout(request) else current.timeout_ms
@@ -168,7 +168,7 @@ def timeout_of(request: InitProducerIdRequest) -> int:
     assert request.enable2_pc or request.transaction_timeout_ms > 0, "refused before"
     if has_timeout(request):
         return request.two_phase_timeout_ms
-    return NEVER_TIMES_OUT if request.enable2_pc else request.transaction_timeout_ms
+    return NEVER_TIMES_OUT if request.enable2_pc else request.transaction_timeout_ms  # guard: two-phase-times-out
 
 
 def has_timeout(request: InitProducerIdRequest) -> bool:

@@ -22,6 +22,7 @@ from strandline.sim.laws.partitions.standing import look_at_roles
 from strandline.sim.world.machine import Machine
 from strandline.sim.world.options import Options
 from strandline.sim.world.violation import Violation
+from strandline.wire.batch import build, read_header
 from strandline.wire.messages.groups.group_records import (
     GroupMetadataKey,
     GroupMetadataValue,
@@ -73,13 +74,19 @@ def test_a_coordinator_that_says_what_is_not_in_its_log_is_noticed(harm: Callabl
 
 def test_an_offset_that_expires_under_its_group_is_noticed() -> None:
     replayed = Replayed(0, set())
-    group, at = GroupMetadataKey(group="g"), OffsetCommitKey(group="g", topic="orders")
-    replayed.take(1, encode_key(at), encode_value(OffsetCommitValue(offset=7)))
-    replayed.take(2, encode_key(group), encode_value(GroupMetadataValue(generation=1)))
-    replayed.take(3, encode_key(at), None)
-    replayed.take(4, encode_key(group), encode_value(GroupMetadataValue(generation=2, members=(MemberMetadata(),))))
+    group, at = encode_key(GroupMetadataKey(group="g")), encode_key(OffsetCommitKey(group="g", topic="orders"))
+    full = encode_value(GroupMetadataValue(generation=2, members=(MemberMetadata(),)))
+
+    def take(key: bytes, value: bytes | None) -> None:
+        batch = build([(0, key, value, ())], base_offset=replayed.end)
+        replayed.take_batch(read_header(batch), memoryview(batch))
+
+    take(at, encode_value(OffsetCommitValue(offset=7)))
+    take(group, encode_value(GroupMetadataValue(generation=1)))
+    take(at, None)
+    take(group, full)
     with pytest.raises(AssertionError, match="an offset of g is removed, which has members"):
-        replayed.take(5, encode_key(at), None)
+        take(at, None)
 
 
 # --- how brokers stop

@@ -6,8 +6,8 @@ import sys
 import pytest
 from msgspec.structs import replace
 from tests.planted import PLANTED
-from tests.planted.coordinating import COORDINATING
 from tests.planted.planted import MODEL
+from tests.planted.rows.coordinating import COORDINATING
 
 from strandline.sim.model import Setup, explore
 from strandline.sim.model.setup import NONE

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 from msgspec.structs import replace
-from tests.planted.coordinating import COORDINATING
+from tests.planted.rows.coordinating import COORDINATING
 from tests.unit.sim.transactional import CALM, OLD
 
 from strandline.sim.model.transactions import Setup

@@ -36,7 +36,7 @@ class Decided:
             return False
         spans = self.spans.get(header.producer_id, [])
         at = bisect_right(spans, header.base_offset, key=lambda span: span[0]) - 1
-        return at >= 0 and header.base_offset <= spans[at][1]
+        return at >= 0 and header.base_offset <= spans[at][1]  # guard: aborted-record-takes-a-place
 
     def keeps(self, header: BatchHeader) -> None:
         """The batch stays, perhaps without records. Call in the order of the log."""

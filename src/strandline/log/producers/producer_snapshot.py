@@ -29,7 +29,7 @@ class Damaged(ValueError):
 
 
 def encode(producers: Producers) -> bytes:
-    rows = b"".join(
+    rows = b"".join(  # guard: snapshot-without-open-transactions
         row
         for producer_id, producer in sorted(producers.known.items())
         for row in rows_of(producer_id, producer, producers.transactions.open.get(producer_id, NONE))

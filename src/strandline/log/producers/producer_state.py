@@ -152,7 +152,7 @@ class ProducerState:
         # guard: producer-snapshot-survives-truncation
         self.keep([offset for offset in self.snapshots if offset <= end])
         self.cut_aborted(end)
-        if self.producers.end_offset > end:
+        if self.producers.end_offset > end:  # guard: cut-batches-stay-open
             self.rebuild(start, end, now)
 
     def cut_start(self) -> None:
@@ -184,6 +184,7 @@ class ProducerState:
     def cut_aborted(self, offset: int, *, is_all: bool = False) -> None:
         """Forget the aborted transactions whose markers lie at `offset` or behind it. `is_all`: nothing is wanted of
         those before it, in its segment, either."""
+        # guard: aborted-index-outlives-truncation
         for segment in self.segments.from_offset(offset) if self.has_aborted else ():
             index = segment.aborted
             if index.clear() if is_all or segment.base_offset >= offset else index.truncate(offset):

@@ -111,7 +111,7 @@ class Follower:
     @property
     def last_stable_offset(self) -> int:
         """As the leader's, by what this replica has copied."""
-        return self.log.last_stable_offset(self.high_watermark)
+        return self.log.last_stable_offset(self.high_watermark)  # guard: followers-stable-is-the-high-watermark
 
     def position(self) -> Position:
         log = self.log

@@ -79,6 +79,7 @@ class Cleaner:
             if role is None:
                 continue  # its directory has failed over another log
             try:
+                # guard: cleaned-above-the-stable-offset
                 plan = cleanable(log, min(role.high_watermark, role.last_stable_offset), now)
             except DiskError as error:
                 self.host.fail(hosted.directory, error)

@@ -133,6 +133,7 @@ class Markers:
             leader.log.transactions.committed(leader.high_watermark)
             if error is not ErrorCode.NONE:
                 return told(error)
+            # guard: group-not-told-of-markers
             return self.ended(hosted.name, asked.producer_id, marker.commits, now) + told(error)
 
         waiter = InternalAppend(self.host, done, appended.base_offset, appended.last_offset + 1)

@@ -124,6 +124,7 @@ class Verifying:
         if known is not None and header.producer_epoch < known.epoch:
             return False  # the log refuses it
         is_open = leader.log.transactions.is_open(header.producer_id)
+        # guard: newer-epoch-is-not-asked-for
         is_known = is_open and known is not None and known.epoch == header.producer_epoch
         return not is_known and self.is_enabled  # guard: nothing-is-verified
 

@@ -1,16 +1,14 @@
 """Bugs of offsets that transactions commit for a group (KIP-98, KIP-447), and of two-phase commits (KIP-939)."""
 
+from tests.planted.changes import ALWAYS, NEVER, SKIP, Gives, Swap
 from tests.planted.planted import Planted, table
 
-SHARD = "strandline.group.shard"
 COPYING, TWO_PHASE = "copying", "two-phase"
 
 TRANSACTIONS_OF_GROUPS: dict[str, Planted] = table(
     Planted(
         name="generation-does-not-fence",
-        module="strandline.group.transactional",
-        old="    return group.why_not(request.member_id, request.group_instance_id, request.generation_id)\n",
-        new="    return None\n",
+        how=Gives("None"),
         trap="KIP-447",
         harm="a member of an earlier generation commits what it has copied, and another one copies it again",
         seeds=(2, 2),
@@ -18,9 +16,7 @@ TRANSACTIONS_OF_GROUPS: dict[str, Planted] = table(
     ),
     Planted(
         name="pending-offset-shown-as-stable",
-        module="strandline.group.committing",
-        old="            return offsets, shard.pending if request.require_stable else None\n",
-        new="            return offsets, None\n",
+        how=Gives("offsets, None"),
         trap="KIP-447, KAFKA-18575",
         harm="who takes a partition over begins before what an open transaction has copied",
         seeds=(1, 1),
@@ -28,9 +24,7 @@ TRANSACTIONS_OF_GROUPS: dict[str, Planted] = table(
     ),
     Planted(
         name="aborted-offsets-count",
-        module=SHARD,
-        old="            if commits:\n",
-        new="            if True:\n",
+        how=ALWAYS,
         trap="KIP-98",
         harm="a group skips what nobody has copied",
         seeds=(1, 1),
@@ -38,9 +32,7 @@ TRANSACTIONS_OF_GROUPS: dict[str, Planted] = table(
     ),
     Planted(
         name="loaded-markers-decide-nothing",
-        module=SHARD,
-        old="            if row.marker is not None:\n",
-        new="            if row.marker is not None and row.producer_id < 0:\n",
+        how=Swap("None", "None and row.producer_id < 0"),
         trap="KIP-98",
         harm="after a failover the offsets of transactions that are over are pending for ever",
         seeds=(4, 4),
@@ -48,9 +40,7 @@ TRANSACTIONS_OF_GROUPS: dict[str, Planted] = table(
     ),
     Planted(
         name="pending-offsets-die-with-their-coordinator",
-        module=SHARD,
-        old="                    self.pending.add(producer_id, (key.group, key.topic, key.partition), committed)\n",
-        new="                    pass\n",
+        how=SKIP,
         trap="KIP-98",
         harm="after a failover the marker commits nothing, and the group copies its records again",
         seeds=(3, 3),
@@ -58,9 +48,7 @@ TRANSACTIONS_OF_GROUPS: dict[str, Planted] = table(
     ),
     Planted(
         name="group-not-told-of-markers",
-        module="strandline.replica.serving.transactions.markers",
-        old="            return self.ended(hosted.name, asked.producer_id, marker.commits, now) + told(error)\n",
-        new="            return told(error)\n",
+        how=Gives("told(error)"),
         trap="KIP-98",
         harm="offsets stay pending until the next coordinator reads the log",
         seeds=(1, 1),
@@ -68,9 +56,7 @@ TRANSACTIONS_OF_GROUPS: dict[str, Planted] = table(
     ),
     Planted(
         name="offsets-outside-their-transaction",
-        module="strandline.group.transactional",
-        old="            transaction=request.transactional_id,\n            adds=version >= ADDS_SINCE,\n",
-        new="            adds=version >= ADDS_SINCE,\n",
+        how=SKIP,
         trap="KIP-890, hanging transactions",
         harm="the transaction's coordinator does not know of the offsets, and never ends them",
         seeds=(1, 1),
@@ -78,9 +64,7 @@ TRANSACTIONS_OF_GROUPS: dict[str, Planted] = table(
     ),
     Planted(
         name="two-phase-times-out",
-        module="strandline.txn.initializing",
-        old="    return NEVER_TIMES_OUT if request.enable2_pc else request.transaction_timeout_ms\n",
-        new="    return request.transaction_timeout_ms\n",
+        how=NEVER,
         trap="KIP-939",
         harm="a transaction that is prepared is aborted before the other system's decision is carried out",
         seeds=(1, 1),
@@ -88,9 +72,7 @@ TRANSACTIONS_OF_GROUPS: dict[str, Planted] = table(
     ),
     Planted(
         name="prepared-not-kept",
-        module="strandline.txn.initializing",
-        old="        if request.keep_prepared_txn:\n",
-        new="        if request.keep_prepared_txn and not request.enable2_pc:\n",
+        how=Gives("request.keep_prepared_txn and not request.enable2_pc"),
         trap="KIP-939",
         harm="whoever comes to end a prepared transaction aborts it",
         seeds=(1, 1),
