@@ -148,6 +148,8 @@ class Lives:
         status = await halted
         recall.cancel()
         await driver.close()
+        with suppress(asyncio.CancelledError):
+            await recall  # if it has failed, that is not lost
         gc.unfreeze()  # the node that was
         if driver.interruptions:
             self.called_off.set()
