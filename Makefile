@@ -63,7 +63,7 @@ check: $(DEV) ## ruff, strict types, layers, tests, simulated clusters
 
 # Beside mypy, which has one core to itself: pytest compiles each test file once, which three workers would do each.
 collected: $(DEV)
-	$(BIN)/python -m pytest -q --collect-only | tail -1
+	$(BIN)/python -m pytest -q --collect-only | grep -v ::
 
 sim: $(CORE) ## more simulated clusters than the tests have; SEEDS=FIRST..LAST
 	$(BIN)/strandline sim --seeds $(or $(SEEDS),1..1000)

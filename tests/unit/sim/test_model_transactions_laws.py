@@ -37,7 +37,7 @@ def log(*given: Batch | Sent) -> PartitionLog:
 
 
 def batch(tag: tuple[int, int], epoch: int = 3, sequence: int = 0) -> Batch:
-    return Batch(7, epoch, sequence, tag, True)
+    return Batch(7, epoch, sequence, tag, True, False)
 
 
 def marker(commits: bool, epoch: int = 4, version: int = 2) -> Sent:
