@@ -10,7 +10,7 @@ from collections.abc import Generator, Sequence
 from typing import Any
 
 from strandline.base.errors import ErrorCode
-from strandline.base.ids import TopicPartition
+from strandline.base.ids import OFFSETS_TOPIC, TRANSACTION_TOPIC, TopicPartition
 from strandline.history.operation import Outcome, Read
 from strandline.sim.clients.client import Life, Request, Stage
 from strandline.sim.clients.committer import Coordinated
@@ -151,7 +151,11 @@ class Settled(Coordinated):
         while not self.is_stopped:
             yield 100
         for partition in self.partitions:
-            while partition not in self.committed:
+            # Where decisions are lost a transaction may be open for ever, and so its offset pending.
+            while partition not in self.committed and not self.is_exceeded():
                 found = yield from self.fetch(partition, is_stable=True)
                 if found is not None:
                     self.committed[partition] = found
+
+    def is_exceeded(self) -> bool:
+        return self.stage.is_exceeded(OFFSETS_TOPIC) or self.stage.is_exceeded(TRANSACTION_TOPIC)
