@@ -206,15 +206,15 @@ def others(log: Log, told: Told, high_watermark: int, from_files: int) -> set[in
 
 def taken(log: Log, told: Told, high_watermark: int) -> set[int]:
     """Producers of whose transaction, which is not decided here, no batch is left."""
-    waiting = {producer_id: first for first, marker, producer_id in told.over if marker >= high_watermark}
-    waiting |= told.open
+    waiting = {producer_id: first for first, marker, producer_id in told.over if first < high_watermark <= marker}
+    waiting |= {producer_id: first for producer_id, first in told.open.items() if first < high_watermark}
     first = min(waiting.values(), default=high_watermark)
-    there = {
-        header.producer_id
-        for header in log.headers(first)
-        if not header.is_control
-        and waiting.get(header.producer_id, high_watermark) <= header.base_offset < high_watermark
-    }
+    there = set()
+    for header in log.headers(first):
+        if header.base_offset >= high_watermark:
+            break
+        if not header.is_control and header.base_offset >= waiting.get(header.producer_id, high_watermark):
+            there.add(header.producer_id)
     return waiting.keys() - there
 
 
