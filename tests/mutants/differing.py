@@ -85,11 +85,17 @@ def deeper(old: Any, new: Any, here: Spot) -> Spot:
 
 
 def same(one: Any, other: Any) -> bool:
-    if isinstance(one, ast.AST) and isinstance(other, ast.AST):
-        return ast.dump(one) == ast.dump(other)
-    if isinstance(one, list) and isinstance(other, list):
-        return len(one) == len(other) and all(same(a, b) for a, b in zip(one, other, strict=True))
-    return type(one) is type(other) and bool(one == other)
+    return bool(shape(one) == shape(other))
+
+
+def shape(part: Any) -> Any:
+    """All that counts of a part of a tree. A node keeps its own: it is asked for at each level above a difference."""
+    if isinstance(part, ast.AST):
+        found = part.__dict__.get("shape")
+        if found is None:
+            found = part.__dict__["shape"] = (type(part), *[shape(getattr(part, name, None)) for name in part._fields])
+        return found
+    return [shape(each) for each in part] if isinstance(part, list) else (type(part), part)
 
 
 def can_evaluate(node: ast.expr) -> bool:
@@ -107,17 +113,21 @@ def can_evaluate(node: ast.expr) -> bool:
 
 class Instrumenting(ast.NodeTransformer):
     def __init__(self, spots: Sequence[tuple[str, Spot]]) -> None:
-        self.spots = spots
+        self.changed: dict[ast.AST, list[tuple[str, ast.expr]]] = {}
+        self.marked: dict[ast.AST, list[tuple[str, str, int]]] = {}
+        for name, spot in spots:
+            if spot.old is not None:
+                assert spot.new is not None
+                self.changed.setdefault(spot.old, []).append((name, spot.new))
+            elif spot.place is not None:
+                owner, field, index = spot.place
+                self.marked.setdefault(owner, []).append((name, field, index))
 
     def visit(self, node: ast.AST) -> Any:
-        found = [(name, spot) for name, spot in self.spots if spot.old is node]
-        placed = [(name, *spot.place) for name, spot in self.spots if spot.old is None and spot.place is not None]
-        marks = [(name, field, index) for name, owner, field, index in placed if owner is node]
         visited = self.generic_visit(node)
-        for name, spot in found:
-            assert spot.new is not None
-            visited = call("_differs", name, thunk(visited), thunk(spot.new))
-        for name, field, index in sorted(marks, key=lambda mark: -mark[2]):
+        for name, new in self.changed.get(node, ()):
+            visited = call("_differs", name, thunk(visited), thunk(new))
+        for name, field, index in sorted(self.marked.get(node, ()), key=lambda mark: -mark[2]):
             getattr(visited, field).insert(index, ast.Expr(call("_reached", name)))
         return visited
 

@@ -1,8 +1,6 @@
 """Configurations on a real cluster: every level takes effect at once, and clients see where values are from."""
 
 import json
-import subprocess
-import sys
 import uuid
 import warnings
 from typing import Any
@@ -17,6 +15,7 @@ from confluent_kafka.admin import (
     NewTopic,
     ResourceType,
 )
+from tests.cluster import commanding
 from tests.cluster.driving import admin_of, quiet, until
 
 from strandline.testing.local_cluster import LocalCluster
@@ -32,8 +31,7 @@ pytestmark = [pytest.mark.cluster, pytest.mark.filterwarnings("ignore")]
 
 def strandline(*arguments: str, status: int = 0) -> str:
     """What a command prints; or, if it is to fail, what it complains about."""
-    command = [sys.executable, "-m", "strandline", *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    done = commanding.strandline(*arguments)
     assert done.returncode == status, done.stderr
     return done.stdout if status == 0 else done.stderr
 

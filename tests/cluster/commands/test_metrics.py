@@ -1,8 +1,6 @@
 """What an operator sees when a broker dies: the metrics of a real cluster, read by Prometheus' own client library."""
 
 import json
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,6 +10,7 @@ import pytest
 from confluent_kafka import Producer
 from confluent_kafka.admin import AlterConfigOpType, ConfigEntry, ConfigResource, ResourceType
 from prometheus_client.parser import text_string_to_metric_families
+from tests.cluster import commanding
 from tests.cluster.driving import QUICK, active_controller, admin_of, create, leader_of, quiet, until
 
 from strandline.broker.metric_table import METRICS
@@ -72,8 +71,9 @@ def produce(cluster: LocalCluster, topic: str, count: int, acks: str, partitions
 
 
 def strandline(*arguments: str) -> str:
-    command = [sys.executable, "-m", "strandline", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout
+    done = commanding.strandline(*arguments)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
 
 
 def test_a_broker_dies_and_the_others_say_so(cluster: LocalCluster) -> None:
@@ -173,7 +173,6 @@ def test_t24_what_is_written_below_min_isr_is_counted_and_the_command_shows_it(c
 def test_a_node_without_the_setting_serves_no_metrics_and_the_command_says_what_to_set(
     shared_cluster: LocalCluster,
 ) -> None:
-    command = [sys.executable, "-m", "strandline", "metrics", "--bootstrap-server", shared_cluster.bootstrap]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    done = commanding.strandline("metrics", "--bootstrap-server", shared_cluster.bootstrap)
     assert done.returncode == 1
     assert "strandline.metrics.listener=" in done.stderr

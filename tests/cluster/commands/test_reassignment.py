@@ -2,8 +2,6 @@
 
 import json
 import re
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,6 +9,7 @@ from typing import Any
 import pytest
 from confluent_kafka import ElectionType, Producer, TopicPartition
 from confluent_kafka.admin import NewTopic
+from tests.cluster.commanding import strandline
 from tests.cluster.driving import admin_of, batches_on, flowing, leads, partition_of, quiet, read_all, until
 
 from strandline.testing.local_cluster import LocalCluster
@@ -19,8 +18,7 @@ pytestmark = pytest.mark.cluster
 
 
 def run(cluster: LocalCluster, *arguments: str) -> str:
-    command = [sys.executable, "-m", "strandline", *arguments, "--bootstrap-server", cluster.bootstrap]
-    done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=60)
+    done = strandline(*arguments, "--bootstrap-server", cluster.bootstrap)
     assert done.returncode == 0, done.stderr
     return done.stdout
 

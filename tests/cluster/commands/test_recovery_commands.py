@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from confluent_kafka import Producer
 from confluent_kafka.admin import NewTopic
+from tests.cluster.commanding import strandline
 from tests.cluster.driving import QUICK, admin_of, isr_of, leads, partition_of, quiet, until
 
 from strandline.testing.local_cluster import LocalCluster
@@ -29,9 +30,9 @@ class Commands:
     def __init__(self, cluster: LocalCluster) -> None:
         self.cluster = cluster
 
-    def run(self, *arguments: str, status: int | None = 0, stdin: Any = subprocess.DEVNULL) -> tuple[str, str]:
-        command = [sys.executable, "-m", "strandline", *arguments, "--bootstrap-server", self.cluster.bootstrap]
-        done = subprocess.run(command, stdin=stdin, capture_output=True, text=True, timeout=90, check=False)
+    def run(self, *arguments: str, status: int | None = 0, terminal: int | None = None) -> tuple[str, str]:
+        arguments = (*arguments, "--bootstrap-server", self.cluster.bootstrap)
+        done = strandline(*arguments) if terminal is None else at_terminal(terminal, *arguments)
         assert status is None or done.returncode == status, done.stdout + done.stderr
         return done.stdout, done.stderr
 
@@ -40,6 +41,11 @@ class Commands:
 
     def json(self, *arguments: str, status: int = 0) -> Any:
         return json.loads(self.run(*arguments, "--json", status=status)[0])
+
+
+def at_terminal(terminal: int, *arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "strandline", *arguments]
+    return subprocess.run(command, stdin=terminal, capture_output=True, text=True, timeout=90, check=False)
 
 
 def produce(cluster: LocalCluster, count: int) -> None:
@@ -181,7 +187,7 @@ def nobody_is_elected_without_consent(commands: Commands) -> None:
     assert "confirm it with --yes" in complaint
     terminal, other_end = os.openpty()
     os.write(terminal, b"n\n")
-    said, complaint = commands.run("leader-election", TYPE, "longest_log_aggressive", *AT, status=1, stdin=other_end)
+    said, complaint = commands.run("leader-election", TYPE, "longest_log_aggressive", *AT, status=1, terminal=other_end)
     assert "Go on? [y/N]" in said
     assert complaint == "error: no leader was elected\n"
     os.close(terminal)

@@ -5,8 +5,6 @@ What is compared are bytes moved in spans of one length, and bytes a second; no 
 
 import json
 import os
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -14,6 +12,7 @@ from pathlib import Path
 import pytest
 from confluent_kafka import Producer
 from confluent_kafka.admin import NewTopic
+from tests.cluster.commanding import strandline
 from tests.cluster.disks.test_directories import Jbod
 from tests.cluster.driving import QUICK, admin_of, leads, partition_of, quiet, read_all, until
 
@@ -37,8 +36,7 @@ def jbod(tmp_path: Path) -> Iterator[Jbod]:
 
 
 def run(cluster: LocalCluster, *arguments: str) -> None:
-    command = [sys.executable, "-m", "strandline", *arguments, "--bootstrap-server", cluster.bootstrap]
-    done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=60)
+    done = strandline(*arguments, "--bootstrap-server", cluster.bootstrap)
     assert done.returncode == 0, done.stderr
 
 

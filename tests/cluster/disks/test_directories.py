@@ -2,8 +2,6 @@
 
 import json
 import os
-import subprocess
-import sys
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,6 +9,7 @@ from typing import Any
 
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
+from tests.cluster import commanding
 from tests.cluster.driving import QUICK, create, quiet, until
 
 from strandline.testing.local_cluster import LocalCluster, NodeProcess
@@ -35,10 +34,7 @@ class Jbod(LocalCluster):
         return super().properties_text(node) + f"metadata.log.dir={node.data_path}\nlog.dirs={log_dirs}\n"
 
     def described(self, *arguments: str) -> list[dict[str, Any]]:
-        command = ["-m", "strandline", "log-dirs", "describe", "--json", "--bootstrap-server", self.bootstrap]
-        done = subprocess.run(
-            [sys.executable, *command, *arguments], capture_output=True, text=True, timeout=60, check=False
-        )
+        done = strandline(self, "log-dirs", "describe", "--json", *arguments)
         assert done.stdout, done.stderr
         rows: list[dict[str, Any]] = json.loads(done.stdout)
         assert done.returncode == any(row["error"] for row in rows)
@@ -129,9 +125,8 @@ def test_a_replica_moves_under_load_and_nothing_is_lost(jbod: Jbod) -> None:
 
     ((home, _, _),) = where()
     other = next(str(path) for path in jbod.directories(jbod.node(leader)) if str(path) != home)
-    command = ["-m", "strandline", "log-dirs", "move", "--bootstrap-server", jbod.bootstrap, "--broker", str(leader)]
-    moved = subprocess.run([sys.executable, *command, "--topic", "t", "--partition", "0", "--to", other], check=False)
-    assert moved.returncode == 0
+    at = ("--broker", str(leader), "--topic", "t", "--partition", "0")
+    assert strandline(jbod, "log-dirs", "move", *at, "--to", other).returncode == 0
     count = 10
     while where() != [(other, False, 0)]:
         assert produced(jbod, 1) == 10
@@ -149,9 +144,8 @@ def test_a_replica_moves_under_load_and_nothing_is_lost(jbod: Jbod) -> None:
     consumer.close()
 
 
-def strandline(jbod: Jbod, *arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "strandline", *arguments, "--bootstrap-server", jbod.bootstrap]
-    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+def strandline(jbod: Jbod, *arguments: str) -> commanding.Done:
+    return commanding.strandline(*arguments, "--bootstrap-server", jbod.bootstrap)
 
 
 def test_a_cordoned_broker_keeps_what_it_has_and_gets_nothing_new(jbod: Jbod) -> None:

@@ -41,7 +41,7 @@ def needs_namespaces() -> None:
 def test_processes_that_are_killed_paused_and_cut_off_lose_nothing(network: str) -> None:
     if network == "namespaces":
         needs_namespaces()
-    found = told("tests.cluster.hour", "--seconds", "8", "--every", "0.4", "--seed", "5", "--network", network)
+    found = told("tests.cluster.hour", "--seconds", "4", "--every", "0.3", "--seed", "5", "--network", network)
     assert found["anomalies"] == 0
     assert found["operations"] > 100
 

@@ -116,6 +116,7 @@ CONTROLLING = table(
         trap="T6, KAFKA-18106",
         harm="leaders cannot tell one ISR from the next, and the controller cannot tell their proposals",
         seeds=(2, 2),
+        plan="partition-epoch-stands-still.json",
     ),
     Planted(
         name="leader-epoch-stands-still",

@@ -17,7 +17,7 @@ METADATA_QUORUM = table(
         how=Swap("stored.voted_id", "NOBODY"),
         trap="Raft 5.2",
         harm="a voter that was restarted votes again in the same epoch",
-        seeds=(21, 21),
+        seeds=(22, 22),
         plan="vote-forgotten-at-restart.json",
     ),
     Planted(
@@ -97,7 +97,7 @@ METADATA_QUORUM = table(
         how=Swap("answer.high_watermark", "quorum.log.log_end_offset"),
         trap="Raft 5.3",
         harm="a follower applies metadata that is not committed",
-        seeds=(1, 19),
+        seeds=(10, 10),
     ),
     # --- truncation
     Planted(

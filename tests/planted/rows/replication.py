@@ -12,6 +12,7 @@ REPLICATION = table(
         harm="a leader that hears of its own ISR change forgets a pending one and counts without a replica that the "
         "controller then commits to the ISR",
         seeds=(2, 2),
+        plan="leader-begins-anew-in-its-own-epoch.json",
     ),
     Planted(
         name="new-leader-believes-followers-have-its-log",
@@ -40,7 +41,7 @@ REPLICATION = table(
         trap="T36, KAFKA-7128, KIP-966 check 6: log end >= start of the leader epoch",
         harm="a replica enters the ISR of a new leader whose high watermark is still old, without records that an "
         "earlier leader committed",
-        seeds=(84, 84),
+        seeds=(35, 35),
         plan="joins-below-epoch-start.json",
     ),
     Planted(

@@ -67,7 +67,7 @@ TRANSACTIONS: dict[str, Planted] = table(
         how=Gives("(*..., ErrorCode.NOT_LEADER_OR_FOLLOWER)"),
         trap="hanging transactions",
         harm="a partition whose leader moves never gets its marker",
-        seeds=(3, 6),
+        seeds=(5, 5),
         plan="marker-for-a-leader-that-moved.json",
     ),
     Planted(
@@ -92,7 +92,7 @@ TRANSACTIONS: dict[str, Planted] = table(
         how=Instead("hosted.fail_waiting(ErrorCode.NOT_LEADER_OR_FOLLOWER, now)\n..."),
         trap="one writer for each leader epoch",
         harm="who hears that a leadership is over appends in it",
-        seeds=(7, 7),
+        seeds=(10, 10),
         workload=WORKLOAD,
     ),
     Planted(

@@ -3,7 +3,7 @@
 from strandline.sim.runs.campaign import alike, outcomes
 from strandline.sim.runs.run import RunResult, run_seed
 
-SEEDS = range(40, 42)
+SEEDS = (40, 49)  # quick ones
 FINE = RunResult(7, "", "", "d1", 1, 2, 3, 0, ())
 
 

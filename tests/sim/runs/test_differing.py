@@ -9,7 +9,7 @@ from tests.mutants.tables import MUTANTS
 
 from strandline.sim.runs.run import run_seed
 
-SEED = 41
+SEED = 49  # a quick one
 
 
 def spot(old: str, new: str) -> Spot:
