@@ -21,7 +21,7 @@ def is_violation(outcome: RunResult) -> bool:
 
 def hunt(row: Planted) -> RunResult | None:
     """The run that finds it, in a process of its own that has the bug."""
-    worker = Worker(f"tests.planted:{row.name}", plan=row.path, workload=row.workload)
+    worker = Worker(f"tests.planted.hunted:{row.name}", plan=row.path, workload=row.workload)
     try:
         return next((outcome for seed in row.tries if is_violation(outcome := worker.run(seed))), None)
     finally:
@@ -50,7 +50,7 @@ def test_a_plan_for_a_planted_bug_finds_nothing_without_it(unharmed: Worker, row
 
 @pytest.fixture(scope="module")
 def unharmed() -> Iterator[Worker]:
-    worker = Worker()
+    worker = Worker("tests.planted.hunted:")
     yield worker
     worker.stop()
 

@@ -79,7 +79,7 @@ TRANSACTIONS_IN_LOGS: dict[str, Planted] = table(
         how=Swap(">", "< 0 and header.producer_epoch >"),
         trap="KIP-890",
         harm="records of the next transaction are before the marker of the last one, and belong to it",
-        seeds=(10, 10),
+        seeds=(22, 22),
         workload=WORKLOAD,
         also=Change(
             "newer-epoch-is-not-asked-for",
