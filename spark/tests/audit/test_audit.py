@@ -68,9 +68,10 @@ def producer_of(cluster: LocalCluster, **settings: Any) -> Producer:
 
 
 @contextmanager
-def load(cluster: LocalCluster, noting: Noting) -> Iterator[None]:
-    """Producers that never stop: random values to one topic, a few keys again and again to a compacted one."""
-    over = threading.Event()
+def load(cluster: LocalCluster, noting: Noting) -> Iterator[threading.Event]:
+    """Producers that never stop: random values to one topic, a few keys again and again to a compacted one. They are
+    slower after the event is set: segments still roll every few seconds, and the audit has most of the machine."""
+    over, slower = threading.Event(), threading.Event()
     rng = random.Random(1)
 
     def run() -> None:
@@ -82,12 +83,12 @@ def load(cluster: LocalCluster, noting: Noting) -> Iterator[None]:
                 producer.produce("orders", rng.randbytes(1000), on_delivery=noting)
                 producer.produce("states", rng.randbytes(500), str(count % 30).encode())
             producer.flush(20)
-            time.sleep(0.03)  # the audit wants its part of the machine
+            time.sleep(0.3 if slower.is_set() else 0.03)
 
     thread = threading.Thread(target=run)
     thread.start()
     try:
-        yield
+        yield slower
     finally:
         over.set()
         thread.join()
@@ -153,12 +154,13 @@ def test_a_cluster_under_load_is_clean_and_of_its_damaged_copy_each_damage_is_fo
     noting = Noting(files[0])
     fill(cluster, noting)
     printed(cluster, files[1], 300)
-    with load(cluster, noting):
+    with load(cluster, noting) as slower:
         time.sleep(1)
         cluster.node(1).kill()
         time.sleep(1)
         cluster.node(1).start()
         until(lambda: is_busy(cluster), 60)
+        slower.set()
         noting.file.flush()
         healthy = audit_of(spark, data_of(cluster), files)
     assert healthy.findings == ()
