@@ -17,6 +17,7 @@ from spark.tests.writing.emit_process import staged
 from spark.tests.writing.emit_topics import ends, table, wait_rows
 from tests.cluster.client_topics import config_of, create_topic, records_in
 
+from strandline.cli.commands import app
 from strandline.client.cluster import Cluster
 from strandline.testing.local_cluster import LocalCluster
 from strandline.wire.record import Record
@@ -165,25 +166,8 @@ def test_a_row_that_is_too_large_is_named_and_the_run_goes_on_when_it_may_be_lar
     with pytest.raises(StrandlineError, match=f"lane 1, {topic}-0: row 0 was refused with MESSAGE_TOO_LARGE"):
         run_lanes(checkpoint, broker.bootstrap)
     assert ends(broker.bootstrap, topic) == {0: 30}
-    subprocess.run(
-        [
-            sys.executable,
-            "-m",
-            "strandline",
-            "configs",
-            "alter",
-            "--bootstrap",
-            broker.bootstrap,
-            "--entity-type",
-            "topics",
-            "--entity-name",
-            topic,
-            "--add-config",
-            "max.message.bytes=20000",
-        ],
-        check=True,
-        stdout=subprocess.DEVNULL,
-    )
+    changed = ["--entity-type", "topics", "--entity-name", topic, "--add-config", "max.message.bytes=20000"]
+    app(["configs", "alter", "--bootstrap", broker.bootstrap, *changed], result_action="return_value")
     assert run_lanes(checkpoint, broker.bootstrap).rows == 31
     assert ends(broker.bootstrap, topic) == {0: 31}
 

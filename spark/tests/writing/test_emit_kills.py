@@ -41,11 +41,12 @@ def plan_of(checkpoint: Checkpoint) -> Plan:
     return plan
 
 
-def test_killed_again_and_again_each_row_is_there_once(broker: LocalCluster, tmp_path: Path) -> None:
+@pytest.mark.parametrize("kills", [2, pytest.param(6, marks=pytest.mark.long)])
+def test_killed_again_and_again_each_row_is_there_once(kills: int, broker: LocalCluster, tmp_path: Path) -> None:
     topic = create_topic(broker.bootstrap, 3)
     checkpoint = staged(tmp_path / "c", broker.bootstrap, topic, lanes())
     written = 0
-    for _ in range(4):
+    for _ in range(kills):
         process = start(checkpoint, broker.bootstrap)
         written = wait_rows(broker.bootstrap, topic, written + 500)
         process.kill()
