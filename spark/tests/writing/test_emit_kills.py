@@ -126,10 +126,20 @@ def halfway(broker: LocalCluster, tmp_path: Path) -> tuple[str, Checkpoint]:
     return topic, checkpoint
 
 
+@pytest.fixture
+def begun(broker: LocalCluster, tmp_path: Path) -> tuple[str, Checkpoint]:
+    """A topic with the first lane of a run that has not ended."""
+    topic = create_topic(broker.bootstrap, 3)
+    checkpoint = staged(tmp_path / "c", broker.bootstrap, topic, lanes())
+    plan = plan_of(checkpoint)
+    write_lane(checkpoint, plan, plan.lanes[0], config_of(broker.bootstrap), {}, again=False)
+    return topic, checkpoint
+
+
 def test_a_topic_that_was_deleted_is_refused_and_one_that_was_created_anew_too(
-    broker: LocalCluster, halfway: tuple[str, Checkpoint]
+    broker: LocalCluster, begun: tuple[str, Checkpoint]
 ) -> None:
-    topic, checkpoint = halfway
+    topic, checkpoint = begun
     recreate_topic(broker.bootstrap, topic, 3)
     with pytest.raises(StrandlineError, match="was deleted and created anew since the run began"):
         run(checkpoint, broker.bootstrap)
@@ -139,16 +149,16 @@ def test_a_topic_that_was_deleted_is_refused_and_one_that_was_created_anew_too(
         run(checkpoint, broker.bootstrap)
 
 
-def test_a_topic_with_more_partitions_is_refused(broker: LocalCluster, halfway: tuple[str, Checkpoint]) -> None:
-    topic, checkpoint = halfway
+def test_a_topic_with_more_partitions_is_refused(broker: LocalCluster, begun: tuple[str, Checkpoint]) -> None:
+    topic, checkpoint = begun
     admin = AdminClient({"bootstrap.servers": broker.bootstrap})
     admin.create_partitions([NewPartitions(topic, 5)])[topic].result()
     with pytest.raises(StrandlineError, match="had 3 partitions when the run began, and has 5"):
         run(checkpoint, broker.bootstrap)
 
 
-def test_a_topic_whose_beginning_is_gone_is_refused(broker: LocalCluster, halfway: tuple[str, Checkpoint]) -> None:
-    topic, checkpoint = halfway
+def test_a_topic_whose_beginning_is_gone_is_refused(broker: LocalCluster, begun: tuple[str, Checkpoint]) -> None:
+    topic, checkpoint = begun
     partition = next(partition for partition, end in ends(broker.bootstrap, topic).items() if end)
     admin = AdminClient({"bootstrap.servers": broker.bootstrap})
     for future in admin.delete_records([TopicPartition(topic, partition, 1)]).values():
