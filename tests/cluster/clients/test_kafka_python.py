@@ -37,7 +37,9 @@ def send(cluster: LocalCluster, topic: str, *values: bytes | None, **settings: A
 
 
 def reader(cluster: LocalCluster, *topics: str, **settings: Any) -> Any:
-    chosen = {"auto_offset_reset": "earliest", "enable_auto_commit": False, **settings}
+    # The client may share out partitions before it knows any (docs/clients.md), and then asks again after this time.
+    asks = {"metadata_max_age_ms": 1000}
+    chosen = {"auto_offset_reset": "earliest", "enable_auto_commit": False, **asks, **settings}
     return KafkaConsumer(*topics, bootstrap_servers=cluster.bootstrap.split(","), **chosen)
 
 
