@@ -9,20 +9,18 @@ gives the next epoch, and an end that is asked for again is the same end.
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
-from msgspec.structs import replace
-
 from strandline.base.errors import ErrorCode, error_of
 from strandline.client.connection import Connection
 from strandline.client.errors import KafkaError, Unreachable, Unsupported, passes_by_itself, refused
 from strandline.client.metadata import Metadata
 from strandline.client.patience import Patience
-from strandline.wire.messages.groups.find_coordinator import FindCoordinatorRequest
+from strandline.txn.transaction import NEVER_TIMES_OUT
+from strandline.wire.messages.groups.find_coordinator import TRANSACTION, FindCoordinatorRequest
 from strandline.wire.messages.records.init_producer_id import InitProducerIdRequest
 from strandline.wire.messages.transactions.describe_transactions import DescribeTransactionsRequest, TransactionState
 from strandline.wire.messages.transactions.end_txn import EndTxnRequest
 from strandline.wire.schema import Message
 
-TRANSACTIONAL_ID = 1  # a FindCoordinator's type of key
 IDS_MAX = 500  # of one FindCoordinator
 IN_FLIGHT_MAX = 50  # requests are small: neither side's buffers fill up
 TWO_PHASE_SINCE = 6  # of InitProducerId
@@ -54,11 +52,10 @@ class Taken(NamedTuple):
 def begin(cluster: Metadata, transactional_id: str, timeout_ms: int, *, two_phase: bool = True) -> Begun:
     """Whatever is open under this id is aborted. `timeout_ms`: when the coordinator gives up the transaction by itself.
     Raises `KafkaError`: TRANSACTIONAL_ID_AUTHORIZATION_FAILED if the brokers do not allow two-phase commit."""
-    request = InitProducerIdRequest(
-        transactional_id=transactional_id,
-        transaction_timeout_ms=(1 << 31) - 1 if two_phase else timeout_ms,
-        enable2_pc=two_phase,
-        two_phase_timeout_ms=timeout_ms if two_phase else 0,
+    request = (
+        prepared(transactional_id, timeout_ms)
+        if two_phase
+        else InitProducerIdRequest(transactional_id=transactional_id, transaction_timeout_ms=timeout_ms)
     )
     answer = ask_all(cluster, {transactional_id: request}, f"beginning transaction {transactional_id}")
     return begun_of(transactional_id, granted(answer[transactional_id], transactional_id))
@@ -67,10 +64,7 @@ def begin(cluster: Metadata, transactional_id: str, timeout_ms: int, *, two_phas
 def take_over(cluster: Metadata, transactional_ids: Iterable[str], timeout_ms: int) -> dict[str, Taken]:
     """From now on only the caller can end what is open under these ids, for another `timeout_ms` since it was begun.
     Raises `KafkaError`."""
-    request = InitProducerIdRequest(
-        transaction_timeout_ms=(1 << 31) - 1, enable2_pc=True, keep_prepared_txn=True, two_phase_timeout_ms=timeout_ms
-    )
-    requests = {name: with_id(request, name) for name in transactional_ids}
+    requests = {name: prepared(name, timeout_ms, keeps=True) for name in transactional_ids}
     taken = {}
     for name, answer in ask_all(cluster, requests, "taking over transactions").items():
         row = granted(answer, name)
@@ -82,10 +76,7 @@ def take_over(cluster: Metadata, transactional_ids: Iterable[str], timeout_ms: i
 
 def abort_by_id(cluster: Metadata, transactional_ids: Iterable[str], timeout_ms: int) -> None:
     """Abort whatever is open under these ids, and fence whoever writes in it. Raises `KafkaError`."""
-    request = InitProducerIdRequest(
-        transaction_timeout_ms=(1 << 31) - 1, enable2_pc=True, two_phase_timeout_ms=timeout_ms
-    )
-    requests = {name: with_id(request, name) for name in transactional_ids}
+    requests = {name: prepared(name, timeout_ms) for name in transactional_ids}
     for name, answer in ask_all(cluster, requests, "aborting transactions").items():
         granted(answer, name)
 
@@ -93,15 +84,7 @@ def abort_by_id(cluster: Metadata, transactional_ids: Iterable[str], timeout_ms:
 def end(cluster: Metadata, transactions: Iterable[Begun], *, commit: bool) -> dict[str, ErrorCode]:
     """How each coordinator takes it: NONE, or why it is final that it does not. When this returns, each decision is
     durable; its markers follow at once. Raises `KafkaError` if a coordinator cannot be asked."""
-    requests = {
-        one.transactional_id: EndTxnRequest(
-            transactional_id=one.transactional_id,
-            producer_id=one.producer_id,
-            producer_epoch=one.epoch,
-            committed=commit,
-        )
-        for one in transactions
-    }
+    requests = {one.transactional_id: end_request(one, commit=commit) for one in transactions}
     what = "committing transactions" if commit else "aborting transactions"
     return {name: error_of(answer.error_code) for name, answer in ask_all(cluster, requests, what).items()}
 
@@ -120,11 +103,27 @@ def describe(cluster: Metadata, transactional_ids: Iterable[str]) -> dict[str, T
     return found
 
 
-# --- answers
+# --- requests and answers
 
 
-def with_id(request: InitProducerIdRequest, name: str) -> InitProducerIdRequest:
-    return replace(request, transactional_id=name)
+def prepared(name: str, timeout_ms: int, *, keeps: bool = False) -> InitProducerIdRequest:
+    """For transactions that somebody else decides. `keeps`: the one that is open."""
+    return InitProducerIdRequest(
+        transactional_id=name,
+        transaction_timeout_ms=NEVER_TIMES_OUT,
+        enable2_pc=True,
+        keep_prepared_txn=keeps,
+        two_phase_timeout_ms=timeout_ms,
+    )
+
+
+def end_request(one: Begun, *, commit: bool) -> EndTxnRequest:
+    return EndTxnRequest(
+        transactional_id=one.transactional_id,
+        producer_id=one.producer_id,
+        producer_epoch=one.epoch,
+        committed=commit,
+    )
 
 
 def begun_of(name: str, row: Any) -> Begun:
@@ -213,7 +212,7 @@ def version_for(connection: Connection, request: Message) -> int:
 
 def coordinators(cluster: Metadata, names: list[str]) -> dict[str, int | ErrorCode]:
     """The broker that coordinates each id, or why that is not known now. Raises `KafkaError`."""
-    request = FindCoordinatorRequest(key=names[0], key_type=TRANSACTIONAL_ID, coordinator_keys=tuple(names))
+    request = FindCoordinatorRequest(key=names[0], key_type=TRANSACTION, coordinator_keys=tuple(names))
     answer, _ = cluster.ask_any(request)
     found: dict[str, int | ErrorCode] = {}
     for row in answer.coordinators:

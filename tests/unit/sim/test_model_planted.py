@@ -1,13 +1,11 @@
 """Every planted bug that the model is said to find is found, mostly on two brokers, and by the law that it breaks."""
 
-import subprocess
-import sys
-
 import pytest
 from msgspec.structs import replace
 from tests.planted import PLANTED
 from tests.planted.planted import MODEL
 from tests.planted.rows.coordinating import COORDINATING
+from tests.unit.sim.planted_models import verdict
 
 from strandline.sim.model import Setup, explore
 from strandline.sim.model.setup import NONE
@@ -77,13 +75,6 @@ FOUND: dict[str, tuple[Setup, str]] = {
     "reassignment-end-overtakes-metadata": (REASSIGNED, "the leader epoch grew by 0, and should by 1"),
 }
 
-PROGRAM = """
-from tests.planted import install
-install({name!r})
-from strandline.sim.model import Setup, explore
-print(*explore({setup}).counterexample or ["nothing was noticed"], sep="\\n")
-"""
-
 
 def test_every_bug_for_the_model_is_here() -> None:
     """Of partitions; `test_model_transactions_planted` has those of transactions."""
@@ -93,11 +84,9 @@ def test_every_bug_for_the_model_is_here() -> None:
 
 @pytest.mark.parametrize("name", FOUND)
 def test_it_is_found(name: str) -> None:
-    """In a process of its own: a module is changed before it is imported."""
     setup, why = FOUND[name]
-    program = PROGRAM.format(name=name, setup=setup)
-    done = subprocess.run([sys.executable, "-c", program], check=False, capture_output=True, text=True, timeout=60)
-    assert done.stdout.splitlines()[-1:] == [f"wrong: {why}"], done.stdout + done.stderr
+    found, text = verdict("strandline.sim.model", name, setup)
+    assert found == [f"wrong: {why}"], text
 
 
 @pytest.mark.parametrize("setup", [TWO, GIVEN_UP, STORED, REASSIGNED, REASSIGNED_WITHOUT_ELR])

@@ -1,11 +1,9 @@
 """The model of transactions finds bugs of the coordinator: for each law there is one that breaks it."""
 
-import subprocess
-import sys
-
 import pytest
 from msgspec.structs import replace
 from tests.planted.rows.coordinating import COORDINATING
+from tests.unit.sim.planted_models import verdict
 from tests.unit.sim.transactional import CALM, OLD
 
 from strandline.sim.model.transactions import Setup
@@ -60,13 +58,6 @@ FOUND: dict[str, tuple[Setup, str]] = {
     ),
 }
 
-PROGRAM = """
-from tests.planted import install
-install({name!r})
-from strandline.sim.model.transactions import Setup, explore
-print(*explore({setup}).counterexample or ["nothing was noticed"], sep="\\n")
-"""
-
 
 def test_every_bug_of_the_coordinator_is_here() -> None:
     assert set(FOUND) == set(COORDINATING)
@@ -74,8 +65,6 @@ def test_every_bug_of_the_coordinator_is_here() -> None:
 
 @pytest.mark.parametrize("name", FOUND)
 def test_it_is_found(name: str) -> None:
-    """In a process of its own: a module is changed before it is imported."""
     setup, why = FOUND[name]
-    program = PROGRAM.format(name=name, setup=setup)
-    done = subprocess.run([sys.executable, "-c", program], check=False, capture_output=True, text=True, timeout=60)
-    assert done.stdout.splitlines()[-1:] == [f"wrong: {why}"], done.stdout + done.stderr
+    found, text = verdict("strandline.sim.model.transactions", name, setup)
+    assert found == [f"wrong: {why}"], text

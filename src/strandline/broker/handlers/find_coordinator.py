@@ -8,12 +8,13 @@ from strandline.base.time import Instant
 from strandline.broker.handlers.port import NodePort
 from strandline.coordination.partitioning import coordinator_of
 from strandline.wire.messages.groups.find_coordinator import (
+    GROUP,
+    TRANSACTION,
     Coordinator,
     FindCoordinatorRequest,
     FindCoordinatorResponse,
 )
 
-GROUP, TRANSACTION = 0, 1
 TOPIC_OF = {GROUP: OFFSETS_TOPIC, TRANSACTION: TRANSACTION_TOPIC}
 NOWHERE = Endpoint("", -1)
 

@@ -15,7 +15,7 @@ from strandline.client.admin.partitions import PartitionState, Place, pages, sta
 from strandline.client.ask import Servers, ask_any
 from strandline.client.brokers import BrokerAt, Silence, ask_each
 from strandline.client.errors import StrandlineError, refused
-from strandline.wire.messages.groups.find_coordinator import FindCoordinatorRequest
+from strandline.wire.messages.groups.find_coordinator import TRANSACTION, FindCoordinatorRequest
 from strandline.wire.messages.transactions.describe_producers import DescribeProducersRequest, TopicRequest
 from strandline.wire.messages.transactions.describe_transactions import DescribeTransactionsRequest, TransactionState
 from strandline.wire.messages.transactions.list_transactions import ListTransactionsRequest
@@ -26,7 +26,6 @@ from strandline.wire.messages.transactions.write_txn_markers import (
 )
 
 FIND_VERSION, DESCRIBE_VERSION, PRODUCERS_VERSION, MARKERS_VERSION = 4, 0, 0, 1
-TRANSACTIONAL_ID = 1  # a FindCoordinator's type of key
 PARTITIONS_MAX = 500  # of one DescribeProducers
 
 
@@ -104,7 +103,7 @@ def list_transactions(
 
 def coordinators_of(bootstrap: Servers, transactional_ids: Iterable[str]) -> dict[str, int | ErrorCode]:
     """Who coordinates each of these ids, or why that is not known."""
-    request = FindCoordinatorRequest(key_type=TRANSACTIONAL_ID, coordinator_keys=tuple(transactional_ids))
+    request = FindCoordinatorRequest(key_type=TRANSACTION, coordinator_keys=tuple(transactional_ids))
     answer = ask_any(bootstrap, request, FIND_VERSION)
     return {row.key: error_of(row.error_code) if row.error_code else row.node_id for row in answer.coordinators}
 

@@ -26,6 +26,7 @@ from strandline.demo.exactly_once.count import Count, count, taken_back
 from strandline.demo.exactly_once.loop import Loop
 from strandline.demo.exactly_once.reading import Reader, Stalled, group_reader, is_all_committed, settled
 from strandline.testing.local_cluster import LocalCluster, NodeProcess
+from strandline.wire.messages.groups import find_coordinator
 
 WITH, WITHOUT = "exactly-once", "plain"  # the loops: groups, ids and topics are named after them
 PROPERTIES = {
@@ -215,8 +216,8 @@ class Play:
             return targets.leader(self.cluster, self.loops[0].topic, turn % BOOKING_PARTITIONS)
         if what == "transaction coordinator":
             key = self.loops[0].workers[turn % self.wish.workers].job.transactional_id
-            return targets.coordinator(self.cluster, key, targets.TRANSACTION)
-        return targets.coordinator(self.cluster, self.loops[0].name, targets.GROUP)
+            return targets.coordinator(self.cluster, key, find_coordinator.TRANSACTION)
+        return targets.coordinator(self.cluster, self.loops[0].name, find_coordinator.GROUP)
 
     def role(self, what: str, turn: int) -> str:
         if what == "leader":

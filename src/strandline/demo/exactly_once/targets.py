@@ -8,7 +8,6 @@ from strandline.wire.frame import Malformed
 from strandline.wire.messages.groups.find_coordinator import FindCoordinatorRequest
 from strandline.wire.messages.topics.metadata import MetadataRequest, MetadataResponse
 
-GROUP, TRANSACTION = 0, 1  # what a coordinator is asked for
 ASK_S = 1.0
 
 

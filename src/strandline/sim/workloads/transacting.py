@@ -79,16 +79,19 @@ class Copying(InTransactions):
         self.settled = Settled(stage, "settled", self.GROUP, sources)
         self.readers += [self.settled, CommittedReader(stage, "ud", targets[0])]
 
+    @property
+    def is_lossy(self) -> bool:
+        return any(self.stage.is_exceeded(topic) for topic in ("given", "copied", OFFSETS_TOPIC, TRANSACTION_TOPIC))
+
     def progress(self) -> dict[str, int]:
         """A member may have nothing to read while others are there; but some must go on."""
         counts = super().progress()
         members = [client.name for client in self.writers if isinstance(client, Transformer)]
         total = sum(counts.pop(name) for name in members)
-        lossy = any(self.stage.is_exceeded(topic) for topic in ("given", "copied", OFFSETS_TOPIC, TRANSACTION_TOPIC))
-        return counts if lossy else counts | {"the members": total}
+        return counts if self.is_lossy else counts | {"the members": total}
 
     def wrong(self, operations: Sequence[Operation], finals: Mapping[Key, str]) -> list[Anomaly]:
-        if any(self.stage.is_exceeded(topic) for topic in ("given", "copied", OFFSETS_TOPIC, TRANSACTION_TOPIC)):
+        if self.is_lossy:
             return []
         sources, targets = (
             {key: name for key, name in finals.items() if key.topic == topic} for topic in ("given", "copied")

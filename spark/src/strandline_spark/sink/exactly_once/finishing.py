@@ -7,11 +7,12 @@ from msgspec.structs import replace
 from strandline.base.errors import ErrorCode
 from strandline.client.cluster import Cluster
 from strandline.client.two_phase import describe, end, take_over
+from strandline.txn.states import State
 from strandline_spark.errors import DataLoss
 from strandline_spark.sink.exactly_once.journal import Decided, Decision, Journal
 
 DECIDED_TIMEOUT_MS = 7 * 86_400_000  # a decided transaction that nobody commits is given up then
-OPEN = "Ongoing"
+OPEN = State.ONGOING.named
 GONE_ON = (ErrorCode.PRODUCER_FENCED, ErrorCode.INVALID_PRODUCER_EPOCH)
 
 

@@ -22,11 +22,10 @@ from strandline.client.config import READ_UNCOMMITTED
 from strandline.client.errors import ProduceFailed, StrandlineError, UnknownTopic, refused
 from strandline.client.patience import Patience
 from strandline.client.producing import Producer
-from strandline.client.two_phase import Begun, ask_all, begin
+from strandline.client.two_phase import Begun, ask_all, begin, end_request
 from strandline.wire.batch import batches, build
 from strandline.wire.compress import Codec
 from strandline.wire.control import read_marker
-from strandline.wire.messages.transactions.end_txn import EndTxnRequest
 from strandline.wire.record import records
 from strandline_spark.sink.exactly_once.names import driver_id
 
@@ -128,13 +127,8 @@ class Journal:
 
     def committed(self, entered: Begun) -> Begun:
         """With the epoch by which its producer goes on."""
-        request = EndTxnRequest(
-            transactional_id=entered.transactional_id,
-            producer_id=entered.producer_id,
-            producer_epoch=entered.epoch,
-            committed=True,
-        )
-        answer = ask_all(self.cluster, {entered.transactional_id: request}, "recording a decision")
+        requests = {entered.transactional_id: end_request(entered, commit=True)}
+        answer = ask_all(self.cluster, requests, "recording a decision")
         row = answer[entered.transactional_id]
         if row.error_code in FENCED:
             raise Fenced(f"another driver decides about {self.name}")

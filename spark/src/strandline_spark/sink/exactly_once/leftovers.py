@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import Literal, NamedTuple
 
 from strandline.client.cluster import Cluster
-from strandline.client.two_phase import describe
+from strandline.client.two_phase import Begun, describe
 from strandline_spark.errors import StrandlineError
 from strandline_spark.sink.exactly_once.finishing import OPEN
 from strandline_spark.sink.exactly_once.journal import Decision, all_decisions
@@ -46,7 +46,7 @@ def look(cluster: Cluster, names: Iterable[str], before_ms: int) -> Found:
         if at is None or row is None or row.transaction_state != OPEN:
             continue
         opened = row.transaction_start_time_ms
-        is_decided = has(decided.get(at.name), one, (row.producer_id, row.producer_epoch))
+        is_decided = has(decided.get(at.name), Begun(one, row.producer_id, row.producer_epoch))
         places = tuple(f"{topic.topic}-{index}" for topic in row.topics for index in topic.partitions)
         fate: Fate = "wait" if opened > before_ms else "commit" if is_decided else "abort"
         leftovers.append(Leftover(at.name, one, opened, opened + row.transaction_timeout_ms, places, fate))
@@ -54,12 +54,8 @@ def look(cluster: Cluster, names: Iterable[str], before_ms: int) -> Found:
     return Found(leftovers, undone, listed.silent)
 
 
-def has(decision: Decision | None, transactional_id: str, producer: tuple[int, int]) -> bool:
-    if decision is None or decision.is_done:
-        return False
-    return any(
-        one.transactional_id == transactional_id and one.begun.producer == producer for one in decision.transactions
-    )
+def has(decision: Decision | None, begun: Begun) -> bool:
+    return decision is not None and not decision.is_done and any(one.begun == begun for one in decision.transactions)
 
 
 def end_all(cluster: Cluster, found: Found, *, accept_losses: bool = False) -> None:

@@ -5,10 +5,9 @@ from typing import NamedTuple
 from strandline.base.errors import error_of
 from strandline.client.cluster import Cluster
 from strandline.client.errors import KafkaError
+from strandline.txn.states import State
 from strandline.wire.messages.transactions.list_transactions import ListTransactionsRequest
 from strandline_spark.sink.exactly_once.names import parsed, pattern_of
-
-STATES = ("Ongoing",)
 
 
 class Open(NamedTuple):
@@ -18,7 +17,7 @@ class Open(NamedTuple):
 
 def open_ids(cluster: Cluster, name: str | None = None) -> Open:
     """The ids of tasks of this write, or of all writes, with an open transaction."""
-    request = ListTransactionsRequest(state_filters=STATES, transactional_id_pattern=pattern_of(name))
+    request = ListTransactionsRequest(state_filters=(State.ONGOING.named,), transactional_id_pattern=pattern_of(name))
     ids: list[str] = []
     silent: list[str] = []
     for node in sorted(cluster.brokers()):

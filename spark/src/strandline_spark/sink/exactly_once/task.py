@@ -9,12 +9,13 @@ from strandline.client.cluster import Cluster
 from strandline.client.config import ClientConfig
 from strandline.client.errors import KafkaError
 from strandline.client.two_phase import Begun, begin, describe, end
+from strandline.txn.states import IDLE
 from strandline_spark.errors import StrandlineError
 from strandline_spark.sink.exactly_once.names import task_id
 from strandline_spark.sink.exactly_once.starting import why_not
 
 SLOTS_MAX = 100
-IDLE = ("Empty", "CompleteCommit", "CompleteAbort")
+IDLE_STATES = tuple(state.named for state in IDLE)
 ABORT_PATIENCE_MS = 5_000
 QUERY_ID, RUN_ID = "sql.streaming.queryId", "spark.jobGroup.id"  # Spark sets them for each task of a query
 
@@ -36,7 +37,7 @@ def begun(cluster: Cluster, of: Attempt, timeout_ms: int) -> Begun:
         for slot in range(SLOTS_MAX):
             name = task_id(of.name, of.run, of.partition, of.attempt, slot)
             row = describe(cluster, [name]).get(name)
-            if row is None or row.transaction_state in IDLE:
+            if row is None or row.transaction_state in IDLE_STATES:
                 return begin(cluster, name, timeout_ms)
     except KafkaError as error:
         raise why_not(error) or error from None

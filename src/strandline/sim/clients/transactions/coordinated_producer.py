@@ -7,7 +7,7 @@ from strandline.base.effects import Endpoint
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import TopicPartition, by_topic
 from strandline.sim.clients.client import Client, Life, Request, Stage
-from strandline.wire.messages.groups.find_coordinator import FindCoordinatorRequest
+from strandline.wire.messages.groups.find_coordinator import TRANSACTION, FindCoordinatorRequest
 from strandline.wire.messages.records.init_producer_id import InitProducerIdRequest
 from strandline.wire.messages.transactions.add_partitions_to_txn import (
     AddPartitionsToTxnRequest,
@@ -16,7 +16,6 @@ from strandline.wire.messages.transactions.add_partitions_to_txn import (
 from strandline.wire.messages.transactions.end_txn import EndTxnRequest
 
 E = ErrorCode
-TRANSACTION = 1  # the kind of coordinator
 TIMEOUT_MS = 2500
 BUSY = (E.CONCURRENT_TRANSACTIONS, E.COORDINATOR_LOAD_IN_PROGRESS)
 ELSEWHERE = (E.NOT_COORDINATOR, E.COORDINATOR_NOT_AVAILABLE)

@@ -4,6 +4,8 @@ from typing import Annotated
 
 from strandline.wire.schema import Group, Int8, Int16, Int32, Message, NullableString, String, V, message
 
+GROUP, TRANSACTION = 0, 1  # types of keys: what a coordinator is asked for
+
 
 @message(key=10, kind="request", versions="0-6", flexible="3+")
 class FindCoordinatorRequest(Message, frozen=True):
