@@ -28,6 +28,8 @@ def state(image: Image) -> dict[str, Any]:
         "configs": image.configs,
         "features": image.features,
         "producer ids": image.next_producer_id,
+        "ACLs": image.acls,
+        "ids of ACLs": image.acl_ids,
         "hosted": {node: set(index) for node, index in image.hosted.items() if index},
         "eligible": {node: set(index) for node, index in image.eligible.items() if index},
     }
