@@ -2,7 +2,8 @@
 
 from tests.mutants.mutant import Breaks, Mutant, table
 
-FILTERS = ("unit/metadata/test_acls.py::test_a_filter_finds_what_agrees_with_each_of_its_fields",)
+RESOURCES = ("unit/metadata/test_acls.py::test_a_filter_finds_resources_by_type_name_and_pattern",)
+ENTRIES = ("unit/metadata/test_acls.py::test_a_filter_finds_entries_by_each_of_their_fields",)
 INVALID = ("unit/metadata/test_acls.py::test_what_no_acl_can_be_is_refused_with_kafkas_message",)
 UNFIT = (
     "unit/metadata/test_fitting.py::"
@@ -85,7 +86,7 @@ ACLS = table(
         "    return acl.resource_name in (name, WILDCARD)\n",
         "    return acl.resource_name == name\n",
         Breaks.ANSWERS,
-        FILTERS,
+        RESOURCES,
     ),
     Mutant(
         "MATCH finds what begins with the name, and not what the name begins with",
@@ -93,7 +94,7 @@ ACLS = table(
         "        return name.startswith(acl.resource_name)\n",
         "        return acl.resource_name.startswith(name)\n",
         Breaks.ANSWERS,
-        FILTERS,
+        RESOURCES,
     ),
     Mutant(
         "a filter does not look at hosts",
@@ -101,7 +102,7 @@ ACLS = table(
         "            and self.host in (None, acl.host)\n",
         "",
         Breaks.ANSWERS,
-        FILTERS,
+        ENTRIES,
     ),
     Mutant(
         "a filter for ALL finds every operation",
@@ -109,7 +110,7 @@ ACLS = table(
         "            and self.operation in (AclOperation.ANY, acl.operation)\n",
         "            and self.operation in (AclOperation.ANY, AclOperation.ALL, acl.operation)\n",
         Breaks.ANSWERS,
-        FILTERS,
+        ENTRIES,
     ),
     Mutant(
         "a cluster of any name has ACLs",
