@@ -10,6 +10,8 @@ readers skip them.
 from typing import Annotated
 
 from strandline.base.ids import ZERO_UUID
+from strandline.metadata.security_records import AccessControlEntryRecord as AccessControlEntryRecord
+from strandline.metadata.security_records import RemoveAccessControlEntryRecord as RemoveAccessControlEntryRecord
 from strandline.wire.schema import (
     Bool,
     Group,
@@ -253,6 +255,8 @@ RECORDS: tuple[type[Message], ...] = (
     FeatureLevelRecord,
     ProducerIdsRecord,
     BrokerRegistrationChangeRecord,
+    AccessControlEntryRecord,
+    RemoveAccessControlEntryRecord,
     NoOpRecord,
     BeginTransactionRecord,
     EndTransactionRecord,

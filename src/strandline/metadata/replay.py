@@ -9,6 +9,7 @@ from typing import Any
 from strandline.base.effects import Endpoint
 from strandline.base.ids import BrokerEpoch, NodeId, TopicIdPartition
 from strandline.metadata import records as r
+from strandline.metadata.acls import acl_in
 from strandline.metadata.registrations import Broker, merged, partition_in
 from strandline.metadata.state import State
 
@@ -105,6 +106,14 @@ def apply_producer_ids(state: State, record: r.ProducerIdsRecord) -> None:
     state.put_next_producer_id(record.next_producer_id)
 
 
+def apply_acl(state: State, record: r.AccessControlEntryRecord) -> None:
+    state.add_acl(record.id, acl_in(record))
+
+
+def apply_remove_acl(state: State, record: r.RemoveAccessControlEntryRecord) -> None:
+    state.remove_acl(record.id)
+
+
 def apply_nothing(state: State, record: object) -> None:
     """NoOpRecord: it moves the offset and says nothing."""
 
@@ -121,6 +130,8 @@ APPLY: dict[type, Callable[[State, Any], None]] = {
     r.FeatureLevelRecord: apply_feature,
     r.ClearElrRecord: apply_clear_elr,
     r.ProducerIdsRecord: apply_producer_ids,
+    r.AccessControlEntryRecord: apply_acl,
+    r.RemoveAccessControlEntryRecord: apply_remove_acl,
     r.NoOpRecord: apply_nothing,
 }
 assert APPLY.keys() <= set(r.RECORDS), "a kind of record that nobody can read"

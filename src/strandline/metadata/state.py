@@ -5,12 +5,14 @@ Invariants (executed by `check`):
   - every derived index equals its recomputation from the partitions
   - names and ids of topics are one-to-one
   - a resource without a key, or a feature at level 0, is not there
+  - every ACL has one id
   - what changes goes to the delta, with its value before
 """
 
 from typing import Self
 
 from strandline.base.ids import NodeId, TopicIdPartition, Uuid
+from strandline.metadata.acls import Acl, why_meaningless
 from strandline.metadata.records import TOPIC_RESOURCE
 from strandline.metadata.registrations import Broker, Partition, Topic, check_partition
 
@@ -37,6 +39,11 @@ class State:
         self.configs: dict[tuple[int, str], dict[str, str]] = {}
         self.features: dict[str, int] = {}
         self.next_producer_id = 0
+        self.acls: dict[Uuid, Acl] = {}
+        self.acl_ids: dict[Acl, Uuid] = {}
+        # Grows with each change of an ACL, so that what was derived from them is known to be old. It is not state: two
+        # images with the same ACLs may have come to them by different ways.
+        self.acls_version = 0
         # Derived from the partitions: where a broker is a replica, and where it is in the ISR or the ELR.
         self.hosted: dict[NodeId, dict[TopicIdPartition, None]] = {}
         self.eligible: dict[NodeId, dict[TopicIdPartition, None]] = {}
@@ -56,6 +63,9 @@ class State:
         twin.configs = dict(self.configs)
         twin.features = dict(self.features)
         twin.next_producer_id = self.next_producer_id
+        twin.acls = dict(self.acls)
+        twin.acl_ids = dict(self.acl_ids)
+        twin.acls_version = self.acls_version
         twin.hosted = {node: dict(index) for node, index in self.hosted.items()}
         twin.eligible = {node: dict(index) for node, index in self.eligible.items()}
         assert not twin.own and not twin.delta, "partitions are shared, until one of both changes them"
@@ -64,6 +74,11 @@ class State:
     def take_delta(self) -> Delta:
         taken, self.delta = self.delta, Delta()
         return taken
+
+    def take_place_of(self, old: "State") -> None:
+        """Whoever followed `old` must look at all of this one again."""
+        self.delta.reloaded = True
+        self.acls_version = max(self.acls_version, old.acls_version) + 1
 
     def topic_named(self, name: str) -> Topic | None:
         topic_id = self.topic_ids.get(name)
@@ -157,6 +172,16 @@ class State:
         assert next_producer_id >= self.next_producer_id, "blocks of producer ids never overlap"
         self.next_producer_id = next_producer_id
 
+    def add_acl(self, acl_id: Uuid, acl: Acl) -> None:
+        assert acl_id not in self.acls and acl not in self.acl_ids, f"{acl} exists"
+        self.acls[acl_id] = acl
+        self.acl_ids[acl] = acl_id
+        self.acls_version += 1
+
+    def remove_acl(self, acl_id: Uuid) -> None:
+        del self.acl_ids[self.acls.pop(acl_id)]
+        self.acls_version += 1
+
     def check(self) -> None:
         hosted = eligible = 0
         assert {name: self.topics[i].name for name, i in self.topic_ids.items()} == {n: n for n in self.topic_ids}
@@ -164,6 +189,9 @@ class State:
         assert self.topics.keys() >= self.own.keys()
         assert all(self.configs.values()), "a resource without a key is not there"
         assert all(level > 0 for level in self.features.values())
+        assert self.acl_ids == {acl: acl_id for acl_id, acl in self.acls.items()}
+        assert len(self.acl_ids) == len(self.acls)
+        assert all(why_meaningless(acl) is None for acl in self.acl_ids)
         assert all(broker.node_id == node for node, broker in self.brokers.items())
         for topic in self.topics.values():
             for index, partition in topic.partitions.items():
