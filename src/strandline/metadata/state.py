@@ -4,7 +4,7 @@ Invariants (executed by `check`):
   - every partition is as `check_partition` wants it
   - every derived index equals its recomputation from the partitions
   - names and ids of topics are one-to-one
-  - a resource without a key, or a feature at level 0, is not there
+  - a resource without a key, a feature at level 0, or an entity without a quota, is not there
   - what changes goes to the delta, with its value before
 """
 
@@ -13,6 +13,8 @@ from typing import Self
 from strandline.base.ids import NodeId, TopicIdPartition, Uuid
 from strandline.metadata.records import TOPIC_RESOURCE
 from strandline.metadata.registrations import Broker, Partition, Topic, check_partition
+from strandline.metadata.security.quotas import QuotaEntity
+from strandline.metadata.security.scram import MECHANISMS, ScramCredential, ScramKey
 
 
 class Delta:
@@ -37,6 +39,9 @@ class State:
         self.configs: dict[tuple[int, str], dict[str, str]] = {}
         self.features: dict[str, int] = {}
         self.next_producer_id = 0
+        self.scram: dict[ScramKey, ScramCredential] = {}
+        self.quotas: dict[QuotaEntity, dict[str, float]] = {}
+        self.quotas_version = 0  # grows with each change of `quotas`; another image may have the same for other quotas
         # Derived from the partitions: where a broker is a replica, and where it is in the ISR or the ELR.
         self.hosted: dict[NodeId, dict[TopicIdPartition, None]] = {}
         self.eligible: dict[NodeId, dict[TopicIdPartition, None]] = {}
@@ -56,6 +61,9 @@ class State:
         twin.configs = dict(self.configs)
         twin.features = dict(self.features)
         twin.next_producer_id = self.next_producer_id
+        twin.scram = dict(self.scram)
+        twin.quotas = dict(self.quotas)
+        twin.quotas_version = self.quotas_version
         twin.hosted = {node: dict(index) for node, index in self.hosted.items()}
         twin.eligible = {node: dict(index) for node, index in self.eligible.items()}
         assert not twin.own and not twin.delta, "partitions are shared, until one of both changes them"
@@ -157,6 +165,31 @@ class State:
         assert next_producer_id >= self.next_producer_id, "blocks of producer ids never overlap"
         self.next_producer_id = next_producer_id
 
+    # --- users and clients
+
+    def put_scram(self, key: ScramKey, credential: ScramCredential | None) -> None:
+        """None removes the credential, which must be there."""
+        assert key[1] in MECHANISMS
+        if credential is None:
+            del self.scram[key]
+        else:
+            assert credential.mechanism == MECHANISMS[key[1]]
+            self.scram[key] = credential
+
+    def put_quota(self, entity: QuotaEntity, key: str, value: float | None) -> None:
+        """None removes the quota, if it is there."""
+        assert entity == tuple(sorted(entity, key=lambda part: part[0])), "an entity has one form"
+        quotas = dict(self.quotas.get(entity, {}))
+        if value is None:
+            quotas.pop(key, None)
+        else:
+            quotas[key] = value
+        if quotas:
+            self.quotas[entity] = quotas
+        else:
+            self.quotas.pop(entity, None)
+        self.quotas_version += 1
+
     def check(self) -> None:
         hosted = eligible = 0
         assert {name: self.topics[i].name for name, i in self.topic_ids.items()} == {n: n for n in self.topic_ids}
@@ -164,6 +197,9 @@ class State:
         assert self.topics.keys() >= self.own.keys()
         assert all(self.configs.values()), "a resource without a key is not there"
         assert all(level > 0 for level in self.features.values())
+        assert all(self.quotas.values()), "an entity without a quota is not there"
+        assert all(len({kind for kind, _ in entity}) == len(entity) for entity in self.quotas), "one name a type"
+        assert all(MECHANISMS[code] == one.mechanism for (_, code), one in self.scram.items())
         assert all(broker.node_id == node for node, broker in self.brokers.items())
         for topic in self.topics.values():
             for index, partition in topic.partitions.items():
