@@ -58,6 +58,8 @@ from strandline.controller.partitions.recovery import Recoveries
 from strandline.controller.producer_ids import plan_allocation
 from strandline.controller.refusals import REFUSALS, refusal
 from strandline.controller.reports import reports_of
+from strandline.controller.security.quotas import plan_alter_quotas
+from strandline.controller.security.scram import plan_alter_credentials
 from strandline.controller.tokens import InquirySent, ProbeSent
 from strandline.controller.topics.topics import plan_create_partitions, plan_create_topics, plan_delete_topics
 from strandline.metadata.configs.config_key import ConfigValue
@@ -75,6 +77,8 @@ from strandline.wire.messages.cluster.incremental_alter_configs import Increment
 from strandline.wire.messages.cluster.unregister_broker import UnregisterBrokerRequest
 from strandline.wire.messages.cluster.update_features import UpdateFeaturesRequest
 from strandline.wire.messages.own.acknowledge_losses import AcknowledgeLossesRequest
+from strandline.wire.messages.security.alter_client_quotas import AlterClientQuotasRequest
+from strandline.wire.messages.security.alter_user_scram_credentials import AlterUserScramCredentialsRequest
 from strandline.wire.messages.topics.alter_partition_reassignments import AlterPartitionReassignmentsRequest
 from strandline.wire.messages.topics.create_partitions import CreatePartitionsRequest
 from strandline.wire.messages.topics.create_topics import CreateTopicsRequest
@@ -372,9 +376,11 @@ class Controller:
 PLANS: dict[type, Callable[[Any, Basis, int, bool], Plan]] = {
     AcknowledgeLossesRequest: lambda request, basis, *_: plan_acknowledgement(request, basis),
     AllocateProducerIdsRequest: lambda request, basis, *_: plan_allocation(request, basis),
+    AlterClientQuotasRequest: lambda request, basis, *_: plan_alter_quotas(request, basis),
     AlterConfigsRequest: lambda request, basis, *_: plan_replace_configs(request, basis),
     AlterPartitionRequest: lambda request, basis, version, _: plan_alter_partition(request, basis, version),
     AlterPartitionReassignmentsRequest: lambda request, basis, *_: plan_reassignments(request, basis),
+    AlterUserScramCredentialsRequest: lambda request, basis, *_: plan_alter_credentials(request, basis),
     AssignReplicasToDirsRequest: lambda request, basis, *_: plan_assign_replicas(request, basis),
     BrokerHeartbeatRequest: lambda request, basis, *_: plan_heartbeat(request, basis),
     BrokerRegistrationRequest: lambda request, basis, _, alive: plan_registration(request, basis, alive),

@@ -4,6 +4,8 @@ from collections.abc import Callable
 from typing import Any
 
 from strandline.base.errors import ErrorCode, message_of
+from strandline.controller.security.quotas import refuse_alter_quotas
+from strandline.controller.security.scram import refuse_alter_credentials
 from strandline.wire.messages.brokers.allocate_producer_ids import (
     AllocateProducerIdsRequest,
     AllocateProducerIdsResponse,
@@ -25,6 +27,8 @@ from strandline.wire.messages.cluster.incremental_alter_configs import (
 from strandline.wire.messages.cluster.unregister_broker import UnregisterBrokerRequest, UnregisterBrokerResponse
 from strandline.wire.messages.cluster.update_features import UpdateFeaturesRequest, UpdateFeaturesResponse
 from strandline.wire.messages.own.acknowledge_losses import AcknowledgeLossesRequest, AcknowledgeLossesResponse
+from strandline.wire.messages.security.alter_client_quotas import AlterClientQuotasRequest
+from strandline.wire.messages.security.alter_user_scram_credentials import AlterUserScramCredentialsRequest
 from strandline.wire.messages.topics.alter_partition_reassignments import (
     AlterPartitionReassignmentsRequest,
     AlterPartitionReassignmentsResponse,
@@ -160,4 +164,6 @@ REFUSALS: dict[type, Callable[[Any, ErrorCode], Any]] = {
     ElectLeadersRequest: refuse_elections,
     AssignReplicasToDirsRequest: lambda _, error: AssignReplicasToDirsResponse(error_code=error),
     AllocateProducerIdsRequest: lambda _, error: AllocateProducerIdsResponse(error_code=error),
+    AlterClientQuotasRequest: refuse_alter_quotas,
+    AlterUserScramCredentialsRequest: refuse_alter_credentials,
 }

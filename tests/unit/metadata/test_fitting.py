@@ -149,7 +149,7 @@ def test_an_operator_learns_what_is_particular_to_a_record() -> None:
         == "PartitionChangeRecord with partition_id 0, topic_id dHR0dHR0dHR0dHR0dHR0dA, isr (1,)"
     )
     assert described(r.NoOpRecord()) == "NoOpRecord"
-    assert (
-        described(scram("alice")) == "UserScramCredentialRecord with name alice, mechanism 1, iterations 4096"
-    ), "keys are in no text"
+    assert described(scram("alice")) == "UserScramCredentialRecord with name alice, mechanism 1, iterations 4096", (
+        "keys are in no text"
+    )
     assert len(described(topic("t" * 5000))) == DESCRIBED_MAX + 1

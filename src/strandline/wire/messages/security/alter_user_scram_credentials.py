@@ -1,5 +1,5 @@
-"""AlterUserScramCredentials (key 51): set and delete SCRAM credentials (KIP-554). A client salts the password itself, so
-that it never leaves the client; what it sends is as good as the password all the same, and is in no text."""
+"""AlterUserScramCredentials (key 51): set and delete SCRAM credentials (KIP-554). A client salts the password itself,
+so that it never leaves the client; what it sends is as good as the password all the same, and is in no text."""
 
 from strandline.wire.schema import Bytes, Group, Int8, Int16, Int32, Message, NullableString, String, message
 
