@@ -47,7 +47,7 @@ from strandline.controller.brokers.directories import plan_assign_replicas
 from strandline.controller.brokers.heartbeats import DEFAULT_LISTENER, Heartbeats
 from strandline.controller.configs import MIN_ISR_KEY, concern, plan_alter_configs, plan_replace_configs
 from strandline.controller.counts import Counts
-from strandline.controller.features import plan_initial_features, plan_update_features
+from strandline.controller.features import plan_beginning, plan_update_features
 from strandline.controller.partition import Election
 from strandline.controller.partitions.elections import plan_elections
 from strandline.controller.partitions.isr import plan_alter_partition
@@ -152,7 +152,7 @@ class Controller:
         if UNCLEAN_KEY in self.static:
             new = (strategy_in({UNCLEAN_KEY: self.static[UNCLEAN_KEY]}) or Strategy.BALANCED).value
             effects.append(Report("warning", f"{UNCLEAN_KEY} is deprecated: set {STRATEGY_KEY}={new} instead"))
-        effects += self.write([*plan_initial_features(self.basis(now)), *plan_min_isr(self.basis(now))], now)
+        effects += self.write([*plan_beginning(self.basis(now)), *plan_min_isr(self.basis(now))], now)
         self.recoveries.begin(image)
         for broker in image.brokers.values():
             if not broker.fenced:  # guard: silent-broker-inherited

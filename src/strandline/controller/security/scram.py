@@ -9,7 +9,14 @@ from collections.abc import Iterator
 from strandline.base.errors import ErrorCode, message_of
 from strandline.controller.basis import Basis, Plan, Refusal
 from strandline.metadata.records import RemoveUserScramCredentialRecord, UserScramCredentialRecord
-from strandline.metadata.security.scram import HASHES, MECHANISMS, credential_record, salted_credential
+from strandline.metadata.security.scram import (
+    HASHES,
+    ITERATIONS_MAX,
+    ITERATIONS_MIN,
+    MECHANISMS,
+    credential_record,
+    salted_credential,
+)
 from strandline.wire.messages.security.alter_user_scram_credentials import (
     AlterUserScramCredentialsRequest,
     AlterUserScramCredentialsResponse,
@@ -19,7 +26,6 @@ from strandline.wire.messages.security.alter_user_scram_credentials import (
 )
 
 E = ErrorCode
-ITERATIONS_MIN, ITERATIONS_MAX = 4096, 16384
 SALT_MAX = 1024  # bytes
 NAME_MAX = 1024  # bytes
 USERS_MAX = 10_000  # in a request: all of it is one batch of the metadata log

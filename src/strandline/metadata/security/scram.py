@@ -11,6 +11,7 @@ SCRAM_SHA_256, SCRAM_SHA_512 = 1, 2
 MECHANISMS = {SCRAM_SHA_256: "SCRAM-SHA-256", SCRAM_SHA_512: "SCRAM-SHA-512"}
 HASHES = {"SCRAM-SHA-256": "sha256", "SCRAM-SHA-512": "sha512"}
 MECHANISM_CODES = {name: code for code, name in MECHANISMS.items()}
+ITERATIONS_MIN, ITERATIONS_MAX = 4096, 16384  # Kafka's, for what it keeps
 
 ScramKey = tuple[str, int]  # the user, and the mechanism's number
 

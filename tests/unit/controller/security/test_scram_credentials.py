@@ -9,9 +9,9 @@ from tests.rows import each
 from tests.unit.controller.cluster import Cluster
 
 from strandline.base.errors import ErrorCode as E
-from strandline.controller.security.scram import ITERATIONS_MAX, ITERATIONS_MIN, USERS_MAX
+from strandline.controller.security.scram import USERS_MAX
 from strandline.metadata.records import UserScramCredentialRecord
-from strandline.metadata.security.scram import SCRAM_SHA_256, SCRAM_SHA_512
+from strandline.metadata.security.scram import ITERATIONS_MAX, ITERATIONS_MIN, SCRAM_SHA_256, SCRAM_SHA_512
 from strandline.wire.messages.security.alter_user_scram_credentials import (
     AlterUserScramCredentialsRequest,
     ScramCredentialDeletion,
