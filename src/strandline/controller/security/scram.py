@@ -38,7 +38,7 @@ def plan_alter_credentials(request: AlterUserScramCredentialsRequest, basis: Bas
     changes: dict[str, Change] = {}
     refused: dict[str, Refusal] = {}
     is_excessive = len(request.deletions) + len(request.upsertions) > USERS_MAX
-    for change in (*request.deletions, *request.upsertions):
+    for change in changes_in(request):
         why = refused.get(change.name)
         if is_excessive:
             why = Refusal(E.POLICY_VIOLATION, "Unable to perform excessively large batch operation.")
@@ -64,9 +64,14 @@ def plan_alter_credentials(request: AlterUserScramCredentialsRequest, basis: Bas
     return Plan(records, AlterUserScramCredentialsResponse(results=results))
 
 
+def changes_in(request: AlterUserScramCredentialsRequest) -> Iterator[Change]:
+    yield from request.deletions
+    yield from request.upsertions
+
+
 def named(request: AlterUserScramCredentialsRequest) -> Iterator[str]:
     """Each user once, in the request's order."""
-    yield from dict.fromkeys(change.name for change in (*request.deletions, *request.upsertions))
+    yield from dict.fromkeys(change.name for change in changes_in(request))
 
 
 def why_not_changed(change: Change, basis: Basis) -> Refusal | None:

@@ -31,7 +31,8 @@ LARGEST = {LONG: float((1 << 63) - 1), INT: float((1 << 31) - 1)}
 
 def entity_of(parts: Iterable[Any]) -> QuotaEntity:
     """Of what has `entity_type` and `entity_name`."""
-    return tuple(sorted(((part.entity_type, part.entity_name) for part in parts), key=lambda pair: pair[0]))
+    pairs = [(part.entity_type, part.entity_name) for part in parts]
+    return tuple(sorted(pairs, key=lambda pair: pair[0]))
 
 
 def quota_record(entity: QuotaEntity, key: str, value: float | None) -> ClientQuotaRecord:

@@ -37,7 +37,7 @@ class ClientQuotaRecord(Message, frozen=True):
     """One quota of an entity has this value, or is removed."""
 
     entity: tuple[EntityData, ...] = ()
-    key: String = ""
+    key: String = ""  # type: ignore[misc, assignment]  # Kafka's name for it, as for the class's API key
     value: Float64 = 0.0  # ignored if it is removed
     remove: Bool = False
 
