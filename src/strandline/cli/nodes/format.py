@@ -46,8 +46,8 @@ def format_storage(
         NAME=LEVEL of a new cluster; may be repeated. Eligible leader replicas are on unless this is
         eligible.leader.replicas.version=0, or the properties have eligible.leader.replicas.enabled=false
     add_scram
-        a user of a new cluster, as kafka-storage takes it: SCRAM-SHA-256=[name=alice,password=secret]. Salt and iterations
-        may be named too, or saltedpassword in place of the password. May be repeated; give each controller the same
+        a user of a new cluster, as kafka-storage takes it: SCRAM-SHA-256=[name=alice,password=secret]. It may have a
+        salt and iterations, or a saltedpassword in place of the password. May be repeated; the same for each controller
     ignore_formatted
         skip directories that are already formatted for this cluster and node
     """
