@@ -13,6 +13,7 @@ from strandline.wire.primitive import Malformed, read_unsigned, unsigned
 from strandline.wire.schema import (
     Bool,
     Bytes,
+    Float64,
     Group,
     Int8,
     Int16,
@@ -50,6 +51,7 @@ class Everything(Message):
     tiny: Int8 = 0
     short: Int16 = 0
     wide: UInt16 = 0
+    rate: Float64 = 0.0
     topic_id: UuidField = ZERO_UUID
     name: String = ""
     rack: NullableString = None
@@ -76,6 +78,7 @@ FULL = Everything(
     tiny=-3,
     short=-300,
     wide=65535,
+    rate=-0.1,
     topic_id=ID,
     name="ü" * 100,
     rack="r",
@@ -112,7 +115,7 @@ def test_what_was_written_is_read_back(value: Everything, version: int) -> None:
     assert again.gone == (value.gone if version < 2 else 7), "a field that the version lacks has its default"
     assert again.cluster_id == (value.cluster_id if version >= 2 else None)
     assert again.leader == (value.leader if version >= 3 else Inner(number=-1))
-    for name in ("flag", "tiny", "short", "wide", "topic_id", "name", "rack", "numbers", "ids"):
+    for name in ("flag", "tiny", "short", "wide", "rate", "topic_id", "name", "rack", "numbers", "ids"):
         assert getattr(again, name) == getattr(value, name)
 
 

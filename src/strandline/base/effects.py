@@ -199,6 +199,16 @@ class Authenticated(Value, frozen=True):
         assert ":" in self.principal
 
 
+class Throttle(Value, frozen=True):
+    """Read nothing from an inbound connection for a time, from now on: its client has used up a quota (KIP-219)."""
+
+    connection: int
+    ms: int
+
+    def __post_init__(self) -> None:
+        assert self.ms > 0
+
+
 class Close(Value, frozen=True):
     """Close an inbound connection after what is already queued for it."""
 
@@ -267,6 +277,7 @@ Effect = (
     Send
     | Reply
     | Authenticated
+    | Throttle
     | Sync
     | Save
     | Remove

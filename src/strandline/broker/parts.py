@@ -9,7 +9,7 @@ from strandline.base.ids import OFFSETS_TOPIC, TRANSACTION_TOPIC, ZERO_UUID, Nod
 from strandline.base.ports import Disk, DiskError, Rng
 from strandline.base.time import Instant
 from strandline.base.value import Value
-from strandline.broker.bootstrap_file import initial_features
+from strandline.broker.bootstrap_file import initial_features, initial_users
 from strandline.broker.config import NodeConfig
 from strandline.broker.lifecycle import Identity, LifecycleConfig
 from strandline.controller.basis import ControllerConfig
@@ -19,6 +19,7 @@ from strandline.log.directory import META_PROPERTIES, DirectoryMeta, read_meta
 from strandline.log.evidence.clean_shutdown import LogsLeft, Place, Stop, take_clean_shutdown
 from strandline.log.evidence.wholeness import Vouched, take_vouched
 from strandline.metadata.features import READABLE_FEATURES
+from strandline.metadata.records import UserScramCredentialRecord
 from strandline.metadata.topic_names import why_illegal
 from strandline.quorum.config import QuorumConfig
 from strandline.quorum.storage.metadata_log import CONFIG as METADATA_LOG
@@ -47,6 +48,7 @@ class Parts(Value, frozen=True):
     vouched: Vouched | None  # which logs are whole, as far as it is known
     initial_features: dict[str, int]
     secret: ClusterSecret | None  # None: nodes need not prove that they are
+    initial_users: tuple[UserScramCredentialRecord, ...]
 
     @property
     def lifecycle_config(self) -> LifecycleConfig:
@@ -82,6 +84,7 @@ class Parts(Value, frozen=True):
             is_recovery_managed=self.config.boolean("unclean.recovery.manager.enabled"),
             recovery_timeout_ms=self.config.integer("unclean.recovery.timeout.ms"),
             initial_features=self.initial_features,
+            initial_users=self.initial_users,
         )
 
     @property
@@ -180,6 +183,7 @@ def prepare(
         vouched=vouched,
         initial_features=initial_features(disk, config),
         secret=secret,
+        initial_users=initial_users(disk, config),
     )
 
 

@@ -14,11 +14,13 @@ from strandline.broker.handlers import (
     alter_replica_log_dirs,
     api_versions,
     describe_acls,
+    describe_client_quotas,
     describe_cluster,
     describe_configs,
     describe_log_dirs,
     describe_losses,
     describe_topic_partitions,
+    describe_user_scram_credentials,
     find_coordinator,
     get_replica_log_info,
     metadata,
@@ -70,9 +72,13 @@ from strandline.wire.messages.records.init_producer_id import InitProducerIdRequ
 from strandline.wire.messages.records.list_offsets import ListOffsetsRequest
 from strandline.wire.messages.records.offset_for_leader_epoch import OffsetForLeaderEpochRequest
 from strandline.wire.messages.records.produce import ProduceRequest
+from strandline.wire.messages.security.alter_client_quotas import AlterClientQuotasRequest
+from strandline.wire.messages.security.alter_user_scram_credentials import AlterUserScramCredentialsRequest
 from strandline.wire.messages.security.create_acls import CreateAclsRequest
 from strandline.wire.messages.security.delete_acls import DeleteAclsRequest
 from strandline.wire.messages.security.describe_acls import DescribeAclsRequest
+from strandline.wire.messages.security.describe_client_quotas import DescribeClientQuotasRequest
+from strandline.wire.messages.security.describe_user_scram_credentials import DescribeUserScramCredentialsRequest
 from strandline.wire.messages.topics.alter_partition_reassignments import AlterPartitionReassignmentsRequest
 from strandline.wire.messages.topics.create_partitions import CreatePartitionsRequest
 from strandline.wire.messages.topics.create_topics import CreateTopicsRequest
@@ -267,6 +273,10 @@ BROKER_ROUTES: dict[type, Route] = {
     ListPartitionReassignmentsRequest: pass_on,
     ElectLeadersRequest: pass_on,
     UpdateFeaturesRequest: pass_on,
+    DescribeClientQuotasRequest: describe_client_quotas.answer,
+    AlterClientQuotasRequest: pass_on,
+    DescribeUserScramCredentialsRequest: describe_user_scram_credentials.answer,
+    AlterUserScramCredentialsRequest: pass_on,
 }
 
 CONTROLLER_ROUTES: dict[type, Route] = {
@@ -300,4 +310,6 @@ CONTROLLER_ROUTES: dict[type, Route] = {
     ListPartitionReassignmentsRequest: to_controller,
     ElectLeadersRequest: to_controller,
     UpdateFeaturesRequest: to_controller,
+    AlterClientQuotasRequest: to_controller,
+    AlterUserScramCredentialsRequest: to_controller,
 }

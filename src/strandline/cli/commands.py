@@ -11,15 +11,18 @@ from cyclopts import App
 
 from strandline.base import VERSION
 
-ADMIN, RECORDS, NODES, LAB = (f"strandline.cli.{folder}" for folder in ("admin", "records", "nodes", "lab"))
+ADMIN, RECORDS, NODES, LAB, SECURITY = (
+    f"strandline.cli.{folder}" for folder in ("admin", "records", "nodes", "lab", "security")
+)
 COMMANDS = {
     "up": (f"{NODES}.up:up", "Run a cluster on this machine until Ctrl-C."),
     "node": (f"{NODES}.node:node", "Run one node until SIGTERM or Ctrl-C."),
     "format": (f"{NODES}.format:format_storage", "Prepare a node's log directories."),
     "random-uuid": (f"{NODES}.format:random_uuid", "Print a new cluster id."),
     "topics": (f"{ADMIN}.topics:app", "Create, list, describe and delete topics."),
-    "configs": (f"{ADMIN}.configs:app", "Show and change configurations of topics and brokers."),
     "acls": (f"{ADMIN}.acls:app", "List, add and remove ACLs: who may do what."),
+    "configs": (f"{ADMIN}.configs:app", "Show and change configurations; quotas of clients."),
+    "users": (f"{SECURITY}.users:app", "List, add and remove users that log in with SCRAM."),
     "features": (f"{ADMIN}.features:app", "Show the features of a cluster, and change their levels."),
     "reassignments": (f"{ADMIN}.reassignments:app", "Move partitions to other brokers; list and cancel moves."),
     "log-dirs": (f"{ADMIN}.log_dirs:app", "Show log directories, and move replicas between them."),

@@ -19,7 +19,7 @@ from strandline.metadata.configs.config_key import ConfigValue
 from strandline.metadata.features import ELR_FEATURE, initial_levels
 from strandline.metadata.image import UNASSIGNED_DIRECTORY, Image, Partition, Topic, directory_of, effective_min_isr
 from strandline.metadata.losses import is_written, withdrawal
-from strandline.metadata.records import LossEvent, PartitionChangeRecord
+from strandline.metadata.records import LossEvent, PartitionChangeRecord, UserScramCredentialRecord
 from strandline.metadata.strategy import Strategy, strategy_of
 from strandline.wire.messages.brokers.broker_registration import LostTopic
 
@@ -50,6 +50,7 @@ class ControllerConfig(Value, frozen=True):
     probe_timeout_ms: int = 1000
     probe_again_ms: int = 50  # between the first refused connection and the one that proves a broker dead
     initial_features: dict[str, int] = field(default_factory=lambda: initial_levels({}))  # of a new cluster
+    initial_users: tuple[UserScramCredentialRecord, ...] = ()  # the same
 
 
 class Plan(Value, frozen=True):

@@ -48,7 +48,7 @@ from strandline.controller.brokers.directories import plan_assign_replicas
 from strandline.controller.brokers.heartbeats import DEFAULT_LISTENER, Heartbeats
 from strandline.controller.configs import MIN_ISR_KEY, concern, plan_alter_configs, plan_replace_configs
 from strandline.controller.counts import Counts
-from strandline.controller.features import plan_initial_features, plan_update_features
+from strandline.controller.features import plan_beginning, plan_update_features
 from strandline.controller.partition import Election
 from strandline.controller.partitions.elections import plan_elections
 from strandline.controller.partitions.isr import plan_alter_partition
@@ -59,6 +59,8 @@ from strandline.controller.partitions.recovery import Recoveries
 from strandline.controller.producer_ids import plan_allocation
 from strandline.controller.refusals import REFUSALS, refusal
 from strandline.controller.reports import reports_of
+from strandline.controller.security.quotas import plan_alter_quotas
+from strandline.controller.security.scram import plan_alter_credentials
 from strandline.controller.tokens import InquirySent, ProbeSent
 from strandline.controller.topics.topics import plan_create_partitions, plan_create_topics, plan_delete_topics
 from strandline.metadata.configs.config_key import ConfigValue
@@ -76,6 +78,8 @@ from strandline.wire.messages.cluster.incremental_alter_configs import Increment
 from strandline.wire.messages.cluster.unregister_broker import UnregisterBrokerRequest
 from strandline.wire.messages.cluster.update_features import UpdateFeaturesRequest
 from strandline.wire.messages.own.acknowledge_losses import AcknowledgeLossesRequest
+from strandline.wire.messages.security.alter_client_quotas import AlterClientQuotasRequest
+from strandline.wire.messages.security.alter_user_scram_credentials import AlterUserScramCredentialsRequest
 from strandline.wire.messages.security.create_acls import CreateAclsRequest
 from strandline.wire.messages.security.delete_acls import DeleteAclsRequest
 from strandline.wire.messages.topics.alter_partition_reassignments import AlterPartitionReassignmentsRequest
@@ -151,7 +155,7 @@ class Controller:
         if UNCLEAN_KEY in self.static:
             new = (strategy_in({UNCLEAN_KEY: self.static[UNCLEAN_KEY]}) or Strategy.BALANCED).value
             effects.append(Report("warning", f"{UNCLEAN_KEY} is deprecated: set {STRATEGY_KEY}={new} instead"))
-        effects += self.write([*plan_initial_features(self.basis(now)), *plan_min_isr(self.basis(now))], now)
+        effects += self.write([*plan_beginning(self.basis(now)), *plan_min_isr(self.basis(now))], now)
         self.recoveries.begin(image)
         for broker in image.brokers.values():
             if not broker.fenced:  # guard: silent-broker-inherited
@@ -375,9 +379,11 @@ class Controller:
 PLANS: dict[type, Callable[[Any, Basis, int, bool], Plan]] = {
     AcknowledgeLossesRequest: lambda request, basis, *_: plan_acknowledgement(request, basis),
     AllocateProducerIdsRequest: lambda request, basis, *_: plan_allocation(request, basis),
+    AlterClientQuotasRequest: lambda request, basis, *_: plan_alter_quotas(request, basis),
     AlterConfigsRequest: lambda request, basis, *_: plan_replace_configs(request, basis),
     AlterPartitionRequest: lambda request, basis, version, _: plan_alter_partition(request, basis, version),
     AlterPartitionReassignmentsRequest: lambda request, basis, *_: plan_reassignments(request, basis),
+    AlterUserScramCredentialsRequest: lambda request, basis, *_: plan_alter_credentials(request, basis),
     AssignReplicasToDirsRequest: lambda request, basis, *_: plan_assign_replicas(request, basis),
     BrokerHeartbeatRequest: lambda request, basis, *_: plan_heartbeat(request, basis),
     BrokerRegistrationRequest: lambda request, basis, _, alive: plan_registration(request, basis, alive),

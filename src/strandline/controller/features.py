@@ -51,16 +51,17 @@ def plan_update_features(request: UpdateFeaturesRequest, basis: Basis) -> Plan:
     return Plan(() if request.validate_only else tuple(records), response)
 
 
-def plan_initial_features(basis: Basis) -> list[FeatureLevelRecord]:
-    """The levels that a new cluster begins with, in the batch that gives it a min ISR (T11). One that has topics or
-    brokers already, written before there were features, gets the metadata.version alone."""
+def plan_beginning(basis: Basis) -> list[Any]:
+    """What a new cluster begins with, in the batch that gives it a min ISR (T11): the levels of features, and users.
+    One that has topics or brokers already, written before there were features, gets the metadata.version alone."""
     image = basis.image
     if METADATA_VERSION in image.features:
         return []
     is_new = not image.topics and not image.brokers
     levels = basis.config.initial_features if is_new else {METADATA_VERSION: METADATA_LEVEL}
     assert METADATA_VERSION in levels
-    return [FeatureLevelRecord(name=name, feature_level=level) for name, level in levels.items()]
+    records: list[Any] = [FeatureLevelRecord(name=name, feature_level=level) for name, level in levels.items()]
+    return [*records, *basis.config.initial_users] if is_new else records
 
 
 def why_not_updated(update: FeatureUpdateKey, proposed: Mapping[str, int], basis: Basis) -> Refusal | None:

@@ -6,6 +6,8 @@ from typing import Any
 from strandline.base.errors import ErrorCode, message_of
 from strandline.controller.acls import create_acls_refused, delete_acls_refused
 from strandline.controller.basis import Refusal
+from strandline.controller.security.quotas import refuse_alter_quotas
+from strandline.controller.security.scram import refuse_alter_credentials
 from strandline.wire.messages.brokers.allocate_producer_ids import (
     AllocateProducerIdsRequest,
     AllocateProducerIdsResponse,
@@ -27,6 +29,8 @@ from strandline.wire.messages.cluster.incremental_alter_configs import (
 from strandline.wire.messages.cluster.unregister_broker import UnregisterBrokerRequest, UnregisterBrokerResponse
 from strandline.wire.messages.cluster.update_features import UpdateFeaturesRequest, UpdateFeaturesResponse
 from strandline.wire.messages.own.acknowledge_losses import AcknowledgeLossesRequest, AcknowledgeLossesResponse
+from strandline.wire.messages.security.alter_client_quotas import AlterClientQuotasRequest
+from strandline.wire.messages.security.alter_user_scram_credentials import AlterUserScramCredentialsRequest
 from strandline.wire.messages.security.create_acls import CreateAclsRequest
 from strandline.wire.messages.security.delete_acls import DeleteAclsRequest
 from strandline.wire.messages.topics.alter_partition_reassignments import (
@@ -166,4 +170,6 @@ REFUSALS: dict[type, Callable[[Any, ErrorCode], Any]] = {
     ElectLeadersRequest: refuse_elections,
     AssignReplicasToDirsRequest: lambda _, error: AssignReplicasToDirsResponse(error_code=error),
     AllocateProducerIdsRequest: lambda _, error: AllocateProducerIdsResponse(error_code=error),
+    AlterClientQuotasRequest: refuse_alter_quotas,
+    AlterUserScramCredentialsRequest: refuse_alter_credentials,
 }

@@ -23,6 +23,7 @@ from strandline.metadata.features import READABLE_FEATURES
 from strandline.metadata.image import Image
 from strandline.metadata.registrations import RECOVERED, RECOVERING, Partition, merged, partition_in
 from strandline.metadata.replay import APPLY
+from strandline.metadata.security.scram import MECHANISMS
 from strandline.metadata.topic_names import why_illegal
 
 # A partition's epochs are 32-bit numbers, and grow by one with each change. None comes so far by counting, and behind
@@ -30,6 +31,7 @@ from strandline.metadata.topic_names import why_illegal
 EPOCH_END = (1 << 31) - (1 << 20)
 
 DESCRIBED_MAX = 300  # characters
+SECRET = ("salt", "stored_key", "server_key")  # fields that are in no text
 NO_TOPIC = "there is no such topic"
 CHANGES = (-1, 0, 1)  # of whether a broker is fenced
 
@@ -144,6 +146,23 @@ def remove_acl(image: Image, record: r.RemoveAccessControlEntryRecord) -> str | 
     return None if record.id in image.acls else "there is no such ACL"
 
 
+def scram(image: Image, record: r.UserScramCredentialRecord) -> str | None:
+    if not record.name or record.mechanism not in MECHANISMS or record.iterations <= 0:
+        return f"no user has a credential of mechanism {record.mechanism} with {record.iterations} iterations"
+    return None
+
+
+def remove_scram(image: Image, record: r.RemoveUserScramCredentialRecord) -> str | None:
+    return None if (record.name, record.mechanism) in image.scram else "there is no such credential"
+
+
+def quota(image: Image, record: r.ClientQuotaRecord) -> str | None:
+    kinds = [part.entity_type for part in record.entity]
+    if not kinds or len(set(kinds)) < len(kinds):
+        return f"{kinds} are not the types of an entity"
+    return None if record.remove or record.value > 0 else f"{record.key} {record.value} is not a quota"
+
+
 def no_op(image: Image, record: r.NoOpRecord) -> str | None:
     return None
 
@@ -151,7 +170,7 @@ def no_op(image: Image, record: r.NoOpRecord) -> str | None:
 def described(record: Any) -> str:
     """For an operator: what of the record is not as in any other of its kind."""
     plain = type(record)()
-    fields = [(name, getattr(record, name)) for name in record.__struct_fields__]
+    fields = [(name, getattr(record, name)) for name in record.__struct_fields__ if name not in SECRET]
     said = ", ".join(f"{name} {shown(value)}" for name, value in fields if value != getattr(plain, name))
     text = f"{type(record).__name__} with {said}" if said else type(record).__name__
     return text if len(text) <= DESCRIBED_MAX else f"{text[:DESCRIBED_MAX]}…"
@@ -175,6 +194,9 @@ WHY_UNFIT: dict[type, Callable[[Image, Any], str | None]] = {
     r.ProducerIdsRecord: producer_ids,
     r.AccessControlEntryRecord: acl,
     r.RemoveAccessControlEntryRecord: remove_acl,
+    r.UserScramCredentialRecord: scram,
+    r.RemoveUserScramCredentialRecord: remove_scram,
+    r.ClientQuotaRecord: quota,
     r.NoOpRecord: no_op,
 }
 assert WHY_UNFIT.keys() == APPLY.keys(), "what fits can be applied"

@@ -14,7 +14,7 @@ from strandline.wire.varint import append_unsigned, read_unsigned
 
 FRAME_VERSION = 1
 
-BY_KEY: dict[int, type[Message]] = {cls.key: cls for cls in RECORDS}
+BY_KEY: dict[int, type[Message]] = {cls.api_key: cls for cls in RECORDS}
 
 assert len(BY_KEY) == len(RECORDS), "a number names one record"
 
@@ -27,7 +27,7 @@ def encode_record(record: Message, version: int | None = None) -> bytes:
     assert written in record.versions, f"{type(record).__name__} has no version {written}"
     frame = bytearray()
     append_unsigned(frame, FRAME_VERSION)
-    append_unsigned(frame, record.key)
+    append_unsigned(frame, record.api_key)
     append_unsigned(frame, written)
     return bytes(frame + encode_bytes(record, written))
 

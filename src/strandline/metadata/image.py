@@ -30,6 +30,8 @@ from strandline.metadata.registrations import merged as merged
 from strandline.metadata.registrations import partition_record as partition_record
 from strandline.metadata.registrations import registration_record
 from strandline.metadata.replay import replay
+from strandline.metadata.security.quotas import quota_record
+from strandline.metadata.security.scram import credential_record
 from strandline.metadata.state import Delta as Delta
 from strandline.metadata.state import State
 
@@ -129,3 +131,8 @@ class Image(State):
             yield acl_record(acl_id, acl)
         if self.next_producer_id:
             yield r.ProducerIdsRecord(broker_id=NOBODY, broker_epoch=-1, next_producer_id=self.next_producer_id)
+        for (user, _), credential in self.scram.items():
+            yield credential_record(user, credential)
+        for entity, quotas in self.quotas.items():
+            for key, value in quotas.items():
+                yield quota_record(entity, key, value)

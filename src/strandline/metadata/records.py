@@ -10,6 +10,10 @@ readers skip them.
 from typing import Annotated
 
 from strandline.base.ids import ZERO_UUID
+from strandline.metadata.security.records import SECURITY_RECORDS
+from strandline.metadata.security.records import ClientQuotaRecord as ClientQuotaRecord
+from strandline.metadata.security.records import RemoveUserScramCredentialRecord as RemoveUserScramCredentialRecord
+from strandline.metadata.security.records import UserScramCredentialRecord as UserScramCredentialRecord
 from strandline.metadata.security_records import AccessControlEntryRecord as AccessControlEntryRecord
 from strandline.metadata.security_records import RemoveAccessControlEntryRecord as RemoveAccessControlEntryRecord
 from strandline.wire.schema import (
@@ -263,4 +267,5 @@ RECORDS: tuple[type[Message], ...] = (
     AbortTransactionRecord,
     RegisterControllerRecord,
     ClearElrRecord,
+    *SECURITY_RECORDS,
 )

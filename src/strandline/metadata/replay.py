@@ -11,6 +11,8 @@ from strandline.base.ids import BrokerEpoch, NodeId, TopicIdPartition
 from strandline.metadata import records as r
 from strandline.metadata.acls import acl_in
 from strandline.metadata.registrations import Broker, merged, partition_in
+from strandline.metadata.security.quotas import entity_of
+from strandline.metadata.security.scram import credential_in
 from strandline.metadata.state import State
 
 
@@ -114,6 +116,18 @@ def apply_remove_acl(state: State, record: r.RemoveAccessControlEntryRecord) -> 
     state.remove_acl(record.id)
 
 
+def apply_scram(state: State, record: r.UserScramCredentialRecord) -> None:
+    state.put_scram((record.name, record.mechanism), credential_in(record))
+
+
+def apply_remove_scram(state: State, record: r.RemoveUserScramCredentialRecord) -> None:
+    state.put_scram((record.name, record.mechanism), None)
+
+
+def apply_quota(state: State, record: r.ClientQuotaRecord) -> None:
+    state.put_quota(entity_of(record.entity), record.key, None if record.remove else record.value)
+
+
 def apply_nothing(state: State, record: object) -> None:
     """NoOpRecord: it moves the offset and says nothing."""
 
@@ -132,6 +146,9 @@ APPLY: dict[type, Callable[[State, Any], None]] = {
     r.ProducerIdsRecord: apply_producer_ids,
     r.AccessControlEntryRecord: apply_acl,
     r.RemoveAccessControlEntryRecord: apply_remove_acl,
+    r.UserScramCredentialRecord: apply_scram,
+    r.RemoveUserScramCredentialRecord: apply_remove_scram,
+    r.ClientQuotaRecord: apply_quota,
     r.NoOpRecord: apply_nothing,
 }
 assert APPLY.keys() <= set(r.RECORDS), "a kind of record that nobody can read"

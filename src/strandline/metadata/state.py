@@ -4,8 +4,8 @@ Invariants (executed by `check`):
   - every partition is as `check_partition` wants it
   - every derived index equals its recomputation from the partitions
   - names and ids of topics are one-to-one
-  - a resource without a key, or a feature at level 0, is not there
   - every ACL has one id
+  - a resource without a key, a feature at level 0, or an entity without a quota, is not there
   - what changes goes to the delta, with its value before
 """
 
@@ -15,6 +15,8 @@ from strandline.base.ids import NodeId, TopicIdPartition, Uuid
 from strandline.metadata.acls import Acl, why_meaningless
 from strandline.metadata.records import TOPIC_RESOURCE
 from strandline.metadata.registrations import Broker, Partition, Topic, check_partition
+from strandline.metadata.security.quotas import QuotaEntity
+from strandline.metadata.security.scram import MECHANISMS, ScramCredential, ScramKey
 
 
 class Delta:
@@ -44,6 +46,9 @@ class State:
         # Grows with each change of an ACL, so that what was derived from them is known to be old. It is not state: two
         # images with the same ACLs may have come to them by different ways.
         self.acls_version = 0
+        self.scram: dict[ScramKey, ScramCredential] = {}
+        self.quotas: dict[QuotaEntity, dict[str, float]] = {}
+        self.quotas_version = 0  # grows with each change of `quotas`; another image may have the same for other quotas
         # Derived from the partitions: where a broker is a replica, and where it is in the ISR or the ELR.
         self.hosted: dict[NodeId, dict[TopicIdPartition, None]] = {}
         self.eligible: dict[NodeId, dict[TopicIdPartition, None]] = {}
@@ -66,6 +71,9 @@ class State:
         twin.acls = dict(self.acls)
         twin.acl_ids = dict(self.acl_ids)
         twin.acls_version = self.acls_version
+        twin.scram = dict(self.scram)
+        twin.quotas = dict(self.quotas)
+        twin.quotas_version = self.quotas_version
         twin.hosted = {node: dict(index) for node, index in self.hosted.items()}
         twin.eligible = {node: dict(index) for node, index in self.eligible.items()}
         assert not twin.own and not twin.delta, "partitions are shared, until one of both changes them"
@@ -182,6 +190,31 @@ class State:
         del self.acl_ids[self.acls.pop(acl_id)]
         self.acls_version += 1
 
+    # --- users and clients
+
+    def put_scram(self, key: ScramKey, credential: ScramCredential | None) -> None:
+        """None removes the credential, which must be there."""
+        assert key[1] in MECHANISMS
+        if credential is None:
+            del self.scram[key]
+        else:
+            assert credential.mechanism == MECHANISMS[key[1]]
+            self.scram[key] = credential
+
+    def put_quota(self, entity: QuotaEntity, key: str, value: float | None) -> None:
+        """None removes the quota, if it is there."""
+        assert entity == tuple(sorted(entity, key=lambda part: part[0])), "an entity has one form"
+        quotas = dict(self.quotas.get(entity, {}))
+        if value is None:
+            quotas.pop(key, None)
+        else:
+            quotas[key] = value
+        if quotas:
+            self.quotas[entity] = quotas
+        else:
+            self.quotas.pop(entity, None)
+        self.quotas_version += 1
+
     def check(self) -> None:
         hosted = eligible = 0
         assert {name: self.topics[i].name for name, i in self.topic_ids.items()} == {n: n for n in self.topic_ids}
@@ -192,6 +225,9 @@ class State:
         assert self.acl_ids == {acl: acl_id for acl_id, acl in self.acls.items()}
         assert len(self.acl_ids) == len(self.acls)
         assert all(why_meaningless(acl) is None for acl in self.acl_ids)
+        assert all(self.quotas.values()), "an entity without a quota is not there"
+        assert all(len({kind for kind, _ in entity}) == len(entity) for entity in self.quotas), "one name a type"
+        assert all(MECHANISMS[code] == one.mechanism for (_, code), one in self.scram.items())
         assert all(broker.node_id == node for node, broker in self.brokers.items())
         for topic in self.topics.values():
             for index, partition in topic.partitions.items():

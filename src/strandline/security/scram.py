@@ -11,28 +11,14 @@ import hmac
 from base64 import b64decode, b64encode
 from binascii import Error as Base64Error
 
-from strandline.base.value import Value
+from strandline.metadata.security.scram import HASHES as HASHES
+from strandline.metadata.security.scram import ScramCredential as ScramCredential
+from strandline.metadata.security.scram import salted_credential as salted_credential
 
-HASHES = {"SCRAM-SHA-256": "sha256", "SCRAM-SHA-512": "sha512"}
 ITERATIONS_MIN = 4096  # Kafka's, and RFC 7677's: fewer would make a stolen exchange cheap to guess from
 ITERATIONS_MAX = 10_000_000
 NO_BINDING = "n,,"
 NO_BINDING_ENCODED = b64encode(NO_BINDING.encode()).decode()
-
-
-class ScramCredential(Value, frozen=True):
-    """What a server keeps of a password (RFC 5802, section 3): enough to check a proof, not enough to make one."""
-
-    mechanism: str
-    salt: bytes
-    stored_key: bytes
-    server_key: bytes
-    iterations: int
-
-    def __repr__(self) -> str:
-        return f"ScramCredential({self.mechanism}, {self.iterations} iterations)"
-
-    __str__ = __repr__
 
 
 def credential_of(mechanism: str, password: str, salt: bytes, iterations: int) -> ScramCredential:
@@ -41,14 +27,6 @@ def credential_of(mechanism: str, password: str, salt: bytes, iterations: int) -
         raise ValueError(f"{iterations} iterations; {ITERATIONS_MIN} are the least")
     salted = hashlib.pbkdf2_hmac(HASHES[mechanism], password.encode(), salt, iterations)
     return salted_credential(mechanism, salted, salt, iterations)
-
-
-def salted_credential(mechanism: str, salted: bytes, salt: bytes, iterations: int) -> ScramCredential:
-    """What to keep of a password that was salted elsewhere."""
-    name = HASHES[mechanism]
-    client_key = hmac.digest(salted, b"Client Key", name)
-    server_key = hmac.digest(salted, b"Server Key", name)
-    return ScramCredential(mechanism, salt, hashlib.new(name, client_key).digest(), server_key, iterations)
 
 
 class Scram:

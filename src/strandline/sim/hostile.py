@@ -51,6 +51,9 @@ PLAIN_TEXTS: dict[str, str | None] = {
     "principal_filter": None,
     "creations.host": "*",
     "host_filter": None,
+    "entity.entity_type": "user",
+    "components.entity_type": "user",
+    "ops.key": "request_percentage",
     "group_id": GROUP,
     "key": GROUP,
     "coordinator_keys": GROUP,
@@ -61,6 +64,8 @@ PLAIN_TEXTS: dict[str, str | None] = {
 
 BITS = {"b": 8, "h": 16, "i": 32, "q": 64}
 UNSIGNED = {"H": 16, "I": 32}
+FLOAT = "d"
+FLOATS = (float("nan"), float("inf"), float("-inf"), -0.0, 5e-324, 1.7e308, 0.5)
 
 TEXT = "s"
 TEXTS = (
@@ -73,7 +78,7 @@ TEXTS = (
 )  # of numbers, Python reads no more than 4,300 digits
 
 Place = tuple[str, ...]  # the names of the fields, from the message inward
-Wrong = dict[Place, int | str]
+Wrong = dict[Place, int | str | float]
 
 
 class Known(Value, frozen=True):
@@ -86,10 +91,12 @@ class Known(Value, frozen=True):
     empty: tuple[Place, ...] = ()  # arrays with no element, unless the wrong value lies in it
 
 
-def extremes(letter: str) -> Sequence[int | str]:
+def extremes(letter: str) -> Sequence[int | str | float]:
     """Where values of this type go wrong, if they go wrong."""
     if letter == TEXT:
         return TEXTS
+    if letter == FLOAT:
+        return FLOATS
     if letter in UNSIGNED:
         top = (1 << UNSIGNED[letter]) - 1
         return [0, 1, top - 1, top]
@@ -109,7 +116,7 @@ def places_of(kind: Type, at: Place) -> Iterator[tuple[Place, str]]:
         yield from places_of(kind.item, at)
     elif kind.shape is Shape.GROUP and kind.layout is not None:
         yield from places(kind.layout, at)
-    elif kind.shape is Shape.FIXED and kind.letter in (*BITS, *UNSIGNED):
+    elif kind.shape is Shape.FIXED and kind.letter in (*BITS, *UNSIGNED, FLOAT):
         yield at, kind.letter
     elif kind.shape is Shape.STRING:
         yield at, TEXT
@@ -181,7 +188,7 @@ def altered(message: Any, wrong: Wrong) -> Any:
     return message
 
 
-def altered_at(part: Any, at: Place, number: int | str) -> Any:
+def altered_at(part: Any, at: Place, number: int | str | float) -> Any:
     if isinstance(part, tuple):
         return tuple(altered_at(one, at, number) for one in part)
     if not at:
@@ -210,7 +217,7 @@ BATCH = {
 HEADER_EXTREMES = [(*where, number) for where in BATCH.values() for number in extremes(where[1])]
 
 
-def batch_with(sound: bytes, position: int, letter: str, number: int | str) -> bytes:
+def batch_with(sound: bytes, position: int, letter: str, number: int | str | float) -> bytes:
     """The batch with one number of its header at an extreme, and a CRC that says that all is well."""
     batch = bytearray(sound)
     pack_into(f">{letter}", batch, position, number)

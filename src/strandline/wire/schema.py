@@ -68,6 +68,7 @@ Int16 = Annotated[int, Primitive("int16")]
 Int32 = Annotated[int, Primitive("int32")]
 Int64 = Annotated[int, Primitive("int64")]
 UInt16 = Annotated[int, Primitive("uint16")]
+Float64 = Annotated[float, Primitive("float64")]
 UuidField = Annotated[Uuid, Primitive("uuid")]
 String = Annotated[str, Primitive("string")]
 NullableString = Annotated[str | None, Primitive("string"), Nullable()]
@@ -88,7 +89,7 @@ class Message(Struct, frozen=True, gc=False):
     """A request, a response, a header or a record's payload."""
 
     api_key: ClassVar[int]  # or, of a record's payload, its type
-    key: ClassVar[int]  # the same, except in FindCoordinatorRequest, which has a field of that name
+    key: ClassVar[int]  # the same, except in a message that has a field of that name
     kind: ClassVar[str]  # "request", "response", "header", "data"
     versions: ClassVar[range]  # every version that the codec reads and writes
     flexible: ClassVar[range]  # the versions with compact types and tagged fields; empty if none

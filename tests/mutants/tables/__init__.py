@@ -29,6 +29,7 @@ from tests.mutants.tables.txn.transaction_commands import TRANSACTION_COMMANDS
 from tests.mutants.tables.txn.transactions_served import TRANSACTIONS_SERVED
 from tests.mutants.tables.txn.txn_decisions import DECISIONS
 from tests.mutants.tables.txn.txn_requests import REQUESTS
+from tests.mutants.tables.users import USERS
 from tests.mutants.tables.wire import WIRE
 
 MUTANTS: dict[str, Mutant] = table(
@@ -59,6 +60,7 @@ MUTANTS: dict[str, Mutant] = table(
     *DECISIONS.values(),
     *REQUESTS.values(),
     *TRANSACTIONS_SERVED.values(),
+    *USERS.values(),
     *WHOLENESS.values(),
     *WIRE.values(),
 )

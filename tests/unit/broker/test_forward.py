@@ -26,6 +26,11 @@ from strandline.wire.messages.cluster.incremental_alter_configs import (
 from strandline.wire.messages.cluster.unregister_broker import UnregisterBrokerRequest
 from strandline.wire.messages.cluster.update_features import UpdateFeaturesRequest
 from strandline.wire.messages.own.acknowledge_losses import AcknowledgeLossesRequest, SeenLosses
+from strandline.wire.messages.security.alter_client_quotas import AlterClientQuotasRequest, EntryData
+from strandline.wire.messages.security.alter_user_scram_credentials import (
+    AlterUserScramCredentialsRequest,
+    ScramCredentialDeletion,
+)
 from strandline.wire.messages.security.create_acls import AclCreation, CreateAclsRequest
 from strandline.wire.messages.security.delete_acls import DeleteAclsFilter, DeleteAclsRequest
 from strandline.wire.messages.topics.alter_partition_reassignments import (
@@ -167,6 +172,8 @@ FULL: dict[type, Any] = {
     ListPartitionReassignmentsRequest: ListPartitionReassignmentsRequest(),
     ElectLeadersRequest: ElectLeadersRequest(topic_partitions=(TopicPartitions(topic="t", partitions=(0,)),)),
     UpdateFeaturesRequest: UpdateFeaturesRequest(),
+    AlterClientQuotasRequest: AlterClientQuotasRequest(entries=(EntryData(),)),
+    AlterUserScramCredentialsRequest: AlterUserScramCredentialsRequest(deletions=(ScramCredentialDeletion(name="u"),)),
 }
 
 

@@ -3,6 +3,7 @@
 from random import Random
 
 import pytest
+from tests.unit.metadata.test_image import scram
 
 from strandline.base.effects import Endpoint
 from strandline.base.ids import OFFSETS_TOPIC, TRANSACTION_TOPIC, ZERO_UUID, Uuid
@@ -155,6 +156,18 @@ def test_a_new_cluster_begins_as_the_first_snapshot_of_its_metadata_log_says(dis
     disk.make_directory("/m/__cluster_metadata-0")
     disk.rename("/m/bootstrap.checkpoint", "/m/__cluster_metadata-0/00000000000000000000-0000000000.checkpoint")
     assert start(disk).initial_features == {METADATA_VERSION: METADATA_LEVEL}
+
+
+def test_a_new_cluster_begins_with_the_users_of_the_bootstrap_file(disk: SimDisk) -> None:
+    assert start(disk).initial_users == ()
+    users = (scram("alice"), scram("bob", mechanism=2))
+    write_bootstrap(disk, "/m", {METADATA_VERSION: METADATA_LEVEL}, Instant(0), users)
+    parts = start(disk)
+    assert parts.controller_config.initial_users == users
+    assert parts.initial_features == {METADATA_VERSION: METADATA_LEVEL}
+    write_bootstrap(disk, "/m", {}, Instant(0), [scram("alice", mechanism=7)])
+    with pytest.raises(DiskError, match="credential of mechanism 7"):
+        start(disk)
 
 
 def test_a_bootstrap_file_that_is_damaged_ends_the_start(disk: SimDisk) -> None:

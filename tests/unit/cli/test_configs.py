@@ -29,12 +29,12 @@ def test_what_is_no_key_and_value_ends_the_command(text: str, capsys: pytest.Cap
 
 
 def test_the_default_of_all_brokers_has_no_name_and_topics_have_no_default() -> None:
-    assert entity("brokers", None, True) == ""
-    assert entity("brokers", "1", False) == "1"
-    assert entity("topics", None, False) is None
-    for kind, name in (("topics", None), ("brokers", "1")):
+    assert entity(["brokers"], [""]) == ("brokers", "")
+    assert entity(["brokers"], ["1"]) == ("brokers", "1")
+    assert entity(["topics"], []) == ("topics", None)
+    for types, names in ((["topics"], [""]), (["brokers"], ["1", ""]), (["brokers", "topics"], [])):
         with pytest.raises(SystemExit):
-            entity(kind, name, True)
+            entity(types, names)
 
 
 def test_a_setting_is_shown_with_its_sources() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from strandline.base.ids import parse_uuid
-from strandline.broker.bootstrap_file import initial_features
+from strandline.broker.bootstrap_file import initial_features, initial_users
 from strandline.broker.config import NodeConfig
 from strandline.metadata.features import ELR_FEATURE, METADATA_LEVEL, METADATA_VERSION, TXN_FEATURE
 from strandline.server.storage.disk import RealDisk
@@ -88,13 +88,29 @@ def test_a_directory_that_is_formatted_keeps_what_it_begins_with(tmp_path: Path)
     ],
 )
 def test_a_level_that_no_cluster_can_begin_with_formats_nothing(tmp_path: Path, level: str, why: str) -> None:
-    config = tmp_path / "server.properties"
-    config.write_text("".join(f"{key}={value}\n" for key, value in properties_with(str(tmp_path / "data")).items()))
-    rows = ("format", "--config", str(config), "--cluster-id", random_uuid_text(), "--feature", level)
-    command = [sys.executable, "-m", "strandline", *rows]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    done = format_command(tmp_path, "--feature", level)
     assert (done.returncode > 0, why in done.stderr) == (True, True), done.stderr
     assert not (tmp_path / "data").exists()
+
+
+def format_command(folder: Path, *more: str) -> subprocess.CompletedProcess[str]:
+    config = folder / "server.properties"
+    config.write_text("".join(f"{key}={value}\n" for key, value in properties_with(str(folder / "data")).items()))
+    rows = ("format", "--config", str(config), "--cluster-id", random_uuid_text(), *more)
+    command = [sys.executable, "-m", "strandline", *rows]
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+
+
+def test_a_new_cluster_begins_with_the_users_that_the_command_names(tmp_path: Path) -> None:
+    wrong = format_command(tmp_path, "--add-scram", "SCRAM-SHA-1=[name=alice,password=secret]")
+    assert (wrong.returncode, "SCRAM-SHA-1 is not supported" in wrong.stderr) == (2, True)
+    assert not (tmp_path / "data").exists()
+    alice, bob = "SCRAM-SHA-256=[name=alice,password=secret]", "SCRAM-SHA-512=[name=bob,password=other]"
+    done = format_command(tmp_path, "--add-scram", alice, "--add-scram", bob)
+    assert (done.returncode, "warning: the password" in done.stderr) == (0, True)
+    users = initial_users(RealDisk(), node_with(str(tmp_path / "data")))
+    assert [(user.name, user.mechanism) for user in users] == [("alice", 1), ("bob", 2)]
+    assert not any(secret in done.stdout + done.stderr for secret in ("secret", "other,"))
 
 
 def properties_with(*log_dirs: str, node_id: int = 1, **others: str) -> dict[str, str]:

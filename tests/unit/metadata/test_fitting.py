@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tests.rows import each
-from tests.unit.metadata.test_image import T, acl, broker, change, config, image_of, partition, topic
+from tests.unit.metadata.test_image import T, acl, broker, change, config, image_of, partition, quota, scram, topic
 
 from strandline.base.ids import METADATA_TOPIC_ID, OFFSET_MAX, ZERO_UUID, Uuid
 from strandline.metadata import records as r
@@ -21,7 +21,7 @@ def registered(**fields: Any) -> r.BrokerRegistrationChangeRecord:
 
 
 def known() -> Image:
-    return image_of(topic(), partition(), broker(), r.ProducerIdsRecord(next_producer_id=2000), acl())
+    return image_of(topic(), partition(), broker(), r.ProducerIdsRecord(next_producer_id=2000), acl(), scram("alice"))
 
 
 @dataclass
@@ -111,6 +111,18 @@ ROWS = [
     Row(acl(U, permission_type=1), "Invalid permissionType ANY"),
     Row(acl(U, principal="a"), "Could not parse principal from `a`", [acl(U, principal="Group:")]),
     Row(r.RemoveAccessControlEntryRecord(id=U), "there is no such ACL", [r.RemoveAccessControlEntryRecord(id=T)]),
+    Row(scram(""), "no user has a credential", [scram("bob"), scram("alice", mechanism=2)]),
+    Row(scram("bob", mechanism=3), "of mechanism 3"),
+    Row(scram("bob", iterations=0), "with 0 iterations"),
+    Row(
+        r.RemoveUserScramCredentialRecord(name="alice", mechanism=2),
+        "no such credential",
+        [r.RemoveUserScramCredentialRecord(name="alice", mechanism=1)],
+    ),
+    Row(quota(1.0), "[] are not the types", [quota(1.0, ("user", None)), quota(1.0, ("of.another.program", "x"))]),
+    Row(quota(1.0, ("user", "a"), ("user", "b")), "are not the types"),
+    Row(quota(0.0, ("user", "a")), "is not a quota", [quota(None, ("user", "a"))]),
+    Row(quota(float("nan"), ("user", "a")), "nan is not a quota"),
     Row(r.EndTransactionRecord(), "does not know what it means", [r.NoOpRecord()]),
     Row(object(), "does not know what it means"),
 ]
@@ -146,4 +158,7 @@ def test_an_operator_learns_what_is_particular_to_a_record() -> None:
         == "PartitionChangeRecord with partition_id 0, topic_id dHR0dHR0dHR0dHR0dHR0dA, isr (1,)"
     )
     assert described(r.NoOpRecord()) == "NoOpRecord"
+    assert described(scram("alice")) == "UserScramCredentialRecord with name alice, mechanism 1, iterations 4096", (
+        "keys are in no text"
+    )
     assert len(described(topic("t" * 5000))) == DESCRIBED_MAX + 1

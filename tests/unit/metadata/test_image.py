@@ -15,6 +15,7 @@ from strandline.metadata.image import (
     TOPIC_RESOURCE,
     Image,
 )
+from strandline.metadata.security.records import EntityData
 
 T = Uuid(b"t" * 16)
 AT = TopicIdPartition(T, 0)
@@ -71,6 +72,17 @@ def acl(acl_id: Uuid = T, **fields: Any) -> r.AccessControlEntryRecord:
         "permission_type": 2,
     }
     return r.AccessControlEntryRecord(**{"id": acl_id, **values, **fields})
+
+
+def scram(name: str, mechanism: int = 1, salt: bytes = b"salt", iterations: int = 4096) -> r.UserScramCredentialRecord:
+    return r.UserScramCredentialRecord(
+        name=name, mechanism=mechanism, salt=salt, stored_key=b"stored", server_key=b"server", iterations=iterations
+    )
+
+
+def quota(value: float | None, *parts: tuple[str, str | None], key: str = "producer_byte_rate") -> r.ClientQuotaRecord:
+    entity = tuple(EntityData(kind, name) for kind, name in parts)
+    return r.ClientQuotaRecord(entity=entity, key=key, value=value or 0.0, remove=value is None)
 
 
 def image_of(*records: Any) -> Image:
@@ -256,11 +268,15 @@ def test_a_snapshot_says_everything() -> None:
         r.ProducerIdsRecord(broker_id=1, broker_epoch=40, next_producer_id=1000),
         acl(),
         acl(Uuid(b"u" * 16), resource_type=5, resource_name="x", pattern_type=3, host="::1", permission_type=3),
+        scram("alice"),
+        scram("alice", mechanism=2),
+        quota(1.5, ("user", "alice"), ("client-id", None)),
+        quota(7.0, ("ip", "10.0.0.1")),
     )
     twin = image_of(*image.records())
     names = ("topics", "topic_ids", "brokers", "configs", "features", "next_producer_id", "hosted", "eligible")
-    for name in (*names, "acls", "acl_ids"):
-        assert getattr(twin, name) == getattr(image, name), name
+    for name in (*names, "acls", "acl_ids", "scram", "quotas"):
+        assert getattr(twin, name) == getattr(image, name) != type(getattr(image, name))(), name
 
 
 def test_a_snapshot_says_all_of_a_partition_whatever_happens_to_it() -> None:
@@ -301,6 +317,32 @@ def test_a_loss_is_reported_beside_those_before_it() -> None:
     after = image.partition(AT)
     assert after is not None
     assert after.losses == (first, second)
+
+
+def test_a_credential_is_replaced_and_removed_and_shows_its_keys_nowhere() -> None:
+    image = image_of(scram("alice"), scram("alice", mechanism=2), scram("alice", salt=b"new"))
+    assert image.scram["alice", 1].salt == b"new"
+    for shown in (repr(image.scram), str(image.scram["alice", 2]), repr(scram("alice")), str(scram("alice"))):
+        assert "alice" in shown or "SHA-512" in shown
+        assert not any(secret in shown for secret in ("salt", "new", "stored", "server"))
+    twin = image.copy()
+    twin.apply(r.RemoveUserScramCredentialRecord(name="alice", mechanism=1))
+    twin.check()
+    assert list(twin.scram) == [("alice", 2)]
+    assert ("alice", 1) in image.scram
+
+
+def test_an_entity_is_the_same_in_any_order_and_there_as_long_as_it_has_a_quota() -> None:
+    a, b = ("user", "alice"), ("client-id", None)
+    image = image_of(quota(1.0, a, b), quota(2.0, b, a), quota(3.0, b, a, key="request_percentage"))
+    assert image.quotas == {(b, a): {"producer_byte_rate": 2.0, "request_percentage": 3.0}}
+    twin, version = image.copy(), image.quotas_version
+    for key in ("producer_byte_rate", "request_percentage", "request_percentage"):
+        twin.apply(quota(None, a, b, key=key))
+        twin.check()
+    assert not twin.quotas
+    assert image.quotas[b, a]["producer_byte_rate"] == 2.0
+    assert twin.quotas_version > version == image.quotas_version
 
 
 @pytest.mark.parametrize("record", [change(isr=(9,)), change(leader=3), change(eligible_leader_replicas=(1,))])

@@ -11,6 +11,7 @@ from tests.rows import each
 from strandline.base.ids import Uuid
 from strandline.metadata import records as r
 from strandline.metadata.framing import WRITTEN, decode_record, encode_record
+from strandline.metadata.security.records import EntityData
 from strandline.wire.compress import Corrupt
 from strandline.wire.schema import Message
 
@@ -90,6 +91,13 @@ FULL: tuple[Message, ...] = (
         features=(r.ControllerFeature(name="metadata.version", min_supported_version=7, max_supported_version=27),),
     ),
     r.ClearElrRecord(topic_name="foo"),
+    r.UserScramCredentialRecord(
+        name="alice", mechanism=2, salt=b"s", stored_key=b"k" * 64, server_key=b"v" * 64, iterations=4096
+    ),
+    r.RemoveUserScramCredentialRecord(name="alice", mechanism=1),
+    r.ClientQuotaRecord(
+        entity=(EntityData("user", "alice"), EntityData("client-id", None)), key="request_percentage", value=0.1
+    ),
 )
 
 # Written by hand from the schema: frame 1, record, version, fields, number of tagged fields, tagged fields.
@@ -127,6 +135,17 @@ GOLDEN = [
     (
         r.RegisterBrokerRecord(broker_id=1, incarnation_id=TOPIC, broker_epoch=2, rack=None, log_dirs=(DIRECTORY,)),
         "01 00 04 00000001 00" + TOPIC.hex() + "0000000000000002 01 01 00 01 00 01 00 11 02" + DIRECTORY.hex(),
+    ),
+    (
+        r.UserScramCredentialRecord(
+            name="al", mechanism=1, salt=b"s", stored_key=b"k", server_key=b"vw", iterations=4096
+        ),
+        "01 0b 00 03 616c 01 02 73 02 6b 03 7677 00001000 00",
+    ),
+    (r.RemoveUserScramCredentialRecord(name="al", mechanism=2), "01 16 00 03 616c 02 00"),
+    (
+        r.ClientQuotaRecord(entity=(EntityData("ip", None),), key="k", value=1.5),
+        "01 0e 00 02 03 6970 00 00 02 6b 3ff8000000000000 00 00",
     ),
     (r.ProducerIdsRecord(broker_id=1, broker_epoch=2, next_producer_id=3), "01 0f 00 00000001" + f"{2:016x}{3:016x}00"),
     (
@@ -167,7 +186,7 @@ def test_all_kinds_are_covered() -> None:
     assert {type(record) for record in FULL} == set(r.RECORDS)
     declared = {cls for cls in vars(r).values() if isinstance(cls, type) and issubclass(cls, Message)} - {Message}
     assert declared == set(r.RECORDS)
-    assert len({cls.key for cls in r.RECORDS}) == len(r.RECORDS)
+    assert len({cls.api_key for cls in r.RECORDS}) == len(r.RECORDS)
     assert all(get_type_hints(cls) for cls in r.RECORDS)
 
 

@@ -1,7 +1,12 @@
-"""`strandline configs`: what topics and brokers are set to, and where from; changes of it. Options as kafka-configs."""
+"""`strandline configs`: what topics and brokers are set to, and where from; changes of it. Options as kafka-configs.
+
+Users, clients and ips, which have quotas and credentials, are the matter of `cli.security.client_configs`.
+"""
 
 import json
 import re
+import sys
+from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
 from cyclopts import App, Parameter
@@ -9,6 +14,7 @@ from msgspec.structs import replace
 
 from strandline.base.errors import ErrorCode
 from strandline.cli.connect import HERE, Json, OfCluster, fail
+from strandline.cli.security.client_configs import DEFAULT, KINDS, alter_clients, describe_clients, names_in_order
 from strandline.client.ask import Servers, ask_any, config_of
 from strandline.wire.messages.cluster.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
 from strandline.wire.messages.cluster.incremental_alter_configs import (
@@ -18,7 +24,7 @@ from strandline.wire.messages.cluster.incremental_alter_configs import (
 )
 from strandline.wire.messages.topics.metadata import MetadataRequest
 
-app = App(name="configs", help="Show and change configurations of topics and brokers.")
+app = App(name="configs", help="Show and change configurations of topics and brokers, and of users, clients and ips.")
 
 NUMBERS = {"topics": 2, "brokers": 4}
 SOURCES = {
@@ -31,9 +37,20 @@ SOURCES = {
 SET, DELETE = 0, 1
 CLUSTER_DEFAULT = ""
 
-Type = Annotated[Literal["topics", "brokers"], Parameter(help="topics or brokers")]
-Name = Annotated[str | None, Parameter(help="the topic, or the broker's id; all of them if it is omitted")]
-Default = Annotated[bool, Parameter(negative="", help="the default of all brokers")]
+Type = Annotated[
+    list[Literal["topics", "brokers", "users", "clients", "ips"]],
+    Parameter(help="topics, brokers, users, clients or ips; users and clients may be named together", negative=""),
+]
+Name = Annotated[
+    list[str] | None,
+    Parameter(help="the topic, broker's id, user, client id or address; all of them if it is omitted", negative=""),
+]
+Default = Annotated[
+    int,
+    Parameter(
+        count=True, show_default=False, help="the default of all brokers, users, clients or ips, in place of a name"
+    ),
+]
 
 
 @app.command
@@ -41,7 +58,7 @@ def describe(
     *,
     entity_type: Type,
     entity_name: Name = None,
-    entity_default: Default = False,
+    entity_default: Default = 0,
     all_: Annotated[
         bool, Parameter(name="--all", negative="", help="include keys that have their default value")
     ] = False,
@@ -49,15 +66,19 @@ def describe(
     cluster: OfCluster = HERE,
     json_output: Json = False,
 ) -> None:
-    """Show the keys that were changed; with --all, every key."""
-    name = entity(entity_type, entity_name, entity_default)
-    names = [name] if name is not None else every(cluster.config, entity_type)
-    rows = [row for each in names for row in rows_of(cluster.config, entity_type, each, all_)]
+    """Show the keys that were changed; with --all, every key. Users, clients and ips have quotas, users credentials."""
+    given = names_of(entity_name, entity_default)
+    if entity_type[0] in KINDS:
+        describe_clients(cluster.config, entity_type, given, json_output)
+        return
+    kind, name = entity(entity_type, given)
+    names = [name] if name is not None else every(cluster.config, kind)
+    rows = [row for each in names for row in rows_of(cluster.config, kind, each, all_)]
     if json_output:
         print(json.dumps(rows))
         return
     for each in names:
-        print(f"{'All' if all_ else 'Dynamic'} configs for {title(entity_type, each)} are:")
+        print(f"{'All' if all_ else 'Dynamic'} configs for {title(kind, each)} are:")
         for row in rows:
             if row["entity_name"] == each:
                 print(line_of(row, docs))
@@ -67,39 +88,53 @@ def describe(
 def alter(
     *,
     entity_type: Type,
-    entity_name: Annotated[str | None, Parameter(help="the topic, or the broker's id")] = None,
-    entity_default: Default = False,
+    entity_name: Annotated[
+        list[str] | None, Parameter(help="the topic, broker's id, user, client id or address", negative="")
+    ] = None,
+    entity_default: Default = 0,
     add_config: Annotated[str, Parameter(help="K1=V1,K2=[V2,V3]; a value with commas needs brackets")] = "",
     delete_config: Annotated[str, Parameter(help="K1,K2: reset these keys to their defaults")] = "",
     validate_only: Annotated[bool, Parameter(negative="", help="check the changes, and change nothing")] = False,
     cluster: OfCluster = HERE,
 ) -> None:
     """Change configurations: all the given keys, or none."""
-    name = entity(entity_type, entity_name, entity_default)
-    if name is None:
-        fail("name --entity-name, or --entity-default for all brokers", status=2)
     added, deleted = parse_added(add_config), [key.strip() for key in delete_config.split(",") if key.strip()]
     if not added and not deleted:
         fail("name --add-config or --delete-config", status=2)
-    unset = [key for key in deleted if key not in altered_keys(cluster.config, entity_type, name)] if deleted else []
+    given = names_of(entity_name, entity_default)
+    if entity_type[0] in KINDS:
+        alter_clients(cluster.config, entity_type, given, added, deleted, validate_only=validate_only)
+        return
+    kind, name = entity(entity_type, given)
+    if name is None:
+        fail("name --entity-name, or --entity-default for all brokers", status=2)
+    unset = [key for key in deleted if key not in altered_keys(cluster.config, kind, name)] if deleted else []
     if unset:
         fail(
             f"Invalid config(s): {','.join(unset)}", f"--delete-config resets what was set for {name or 'all brokers'}"
         )
     changes = [AlterableConfig(name=key, config_operation=SET, value=value) for key, value in added.items()]
     changes += [AlterableConfig(name=key, config_operation=DELETE) for key in deleted]
-    resource = AlterConfigsResource(resource_type=NUMBERS[entity_type], resource_name=name, configs=tuple(changes))
+    resource = AlterConfigsResource(resource_type=NUMBERS[kind], resource_name=name, configs=tuple(changes))
     request = IncrementalAlterConfigsRequest(resources=(resource,), validate_only=validate_only)
     (result,) = ask_any(cluster.config, request, 1).responses
     refuse(result)
-    print(f"{'Could update' if validate_only else 'Completed updating'} config for {title(entity_type, name)}.")
+    print(f"{'Could update' if validate_only else 'Completed updating'} config for {title(kind, name)}.")
 
 
-def entity(kind: str, name: str | None, is_default: bool) -> str | None:
-    """The resource's name; None for every one."""
-    if is_default and (name is not None or kind != "brokers"):
-        fail("--entity-default is for brokers, and replaces --entity-name", status=2)
-    return CLUSTER_DEFAULT if is_default else name
+def names_of(named: list[str] | None, defaults: int) -> list[str]:
+    """In the order of the command line, with the defaults as `DEFAULT`."""
+    return names_in_order(sys.argv) if named and defaults else [*(named or ()), *[DEFAULT] * defaults]
+
+
+def entity(types: Sequence[str], names: Sequence[str]) -> tuple[str, str | None]:
+    """The resource's type, and its name; None for every one."""
+    if len(types) > 1 or len(names) > 1:
+        fail("one --entity-type and one --entity-name go together; only users and clients may be combined", status=2)
+    kind = types[0]
+    if DEFAULT in names and kind != "brokers":
+        fail(f"{kind} have no default: --entity-default is for brokers, users, clients and ips", status=2)
+    return kind, names[0] if names else None
 
 
 def every(bootstrap: Servers, kind: str) -> list[str]:

@@ -11,6 +11,9 @@ from strandline.base.ports import DiskError
 from strandline.broker.config import ConfigError, NodeConfig, parse_properties
 from strandline.cli.admin.features import parsed
 from strandline.cli.connect import fail
+from strandline.cli.security.add_scram import user_of
+from strandline.cli.security.passwords import warn
+from strandline.metadata.records import UserScramCredentialRecord
 from strandline.security.secret import ClusterSecret
 from strandline.server.storage.formatting import NotFormattable, format_node, random_uuid_text
 from strandline.server.storage.secret_file import new_secret, path_of, read_secret, write_secret
@@ -22,6 +25,7 @@ def format_storage(
     cluster_id: str,
     cluster_secret: Path | None = None,
     feature: Annotated[list[str] | None, Parameter(negative="")] = None,
+    add_scram: Annotated[list[str] | None, Parameter(negative="")] = None,
     ignore_formatted: Annotated[bool, Parameter(negative="")] = False,
 ) -> None:
     """Prepare a node's log directories before its first start.
@@ -41,6 +45,9 @@ def format_storage(
     feature
         NAME=LEVEL of a new cluster; may be repeated. Eligible leader replicas are on unless this is
         eligible.leader.replicas.version=0, or the properties have eligible.leader.replicas.enabled=false
+    add_scram
+        a user of a new cluster, as kafka-storage takes it: SCRAM-SHA-256=[name=alice,password=secret]. It may have a
+        salt and iterations, or a saltedpassword in place of the password. May be repeated; the same for each controller
     ignore_formatted
         skip directories that are already formatted for this cluster and node
     """
@@ -49,6 +56,7 @@ def format_storage(
     except ValueError:
         fail(f"'{cluster_id}' is not a cluster id", "`strandline random-uuid` prints one", status=2)
     levels = dict(parsed(text) for text in feature or ())
+    users = users_of(add_scram or [])
     try:
         node = NodeConfig.from_properties(parse_properties(config.read_text()))
     except OSError as error:
@@ -65,7 +73,7 @@ def format_storage(
     paths = sorted({*node.log_dirs, node.metadata_log_dir})
     try:
         secret = None if cluster_secret is None else shared_secret(str(cluster_secret))
-        fresh = format_node(node, cluster_id, levels, ignore_formatted=ignore_formatted, secret=secret)
+        fresh = format_node(node, cluster_id, levels, ignore_formatted=ignore_formatted, secret=secret, users=users)
     except (NotFormattable, DiskError) as error:
         fail(str(error))
     for path in paths:
@@ -77,6 +85,16 @@ def shared_secret(path: str) -> ClusterSecret:
         write_secret(path, new_secret())
         print(f"wrote a new secret to {path}: copy it to the machines of the other nodes")
     return read_secret(path)
+
+
+def users_of(texts: list[str]) -> list[UserScramCredentialRecord]:
+    try:
+        users = [user_of(text) for text in texts]
+    except ValueError as error:
+        fail(str(error), status=2)
+    if any("password=" in text.replace("saltedpassword=", "") for text in texts):
+        warn("the password of --add-scram is visible to other users of this machine, and stays in the shell's history")
+    return users
 
 
 def random_uuid() -> None:

@@ -2,13 +2,14 @@
 
 import os
 import secrets
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from strandline.base.ids import Uuid, uuid_text
 from strandline.broker.bootstrap_file import ELR_KEY, write_bootstrap
 from strandline.broker.config import NodeConfig
 from strandline.log.directory import DirectoryMeta, read_meta, write_meta
 from strandline.metadata.features import initial_levels, why_not_initial
+from strandline.metadata.records import UserScramCredentialRecord
 from strandline.security.secret import ClusterSecret
 from strandline.server.clock import Clock
 from strandline.server.storage.disk import RealDisk
@@ -33,6 +34,7 @@ def format_node(
     *,
     ignore_formatted: bool,
     secret: ClusterSecret | None = None,
+    users: Sequence[UserScramCredentialRecord] = (),
 ) -> list[str]:
     """Write `meta.properties` into each directory of the node, and `bootstrap.checkpoint` and the cluster's secret into
     that of the metadata log; returns the directories that were written. All are checked before any is.
@@ -40,6 +42,7 @@ def format_node(
     `secret`: of the cluster; a new one if None. A secret that is there already stays, and must be the same.
     `features`: levels that the cluster begins with. Where one is not named, the node's file and Kafka's defaults
     say it. A directory that is formatted already keeps what it has.
+    `users`: who can log in to the cluster from the beginning.
     """
     assert cluster_id
     for name, level in (features or {}).items():
@@ -62,7 +65,7 @@ def format_node(
     levels = initial_levels(features or {}, is_elr_enabled=config.boolean(ELR_KEY))
     for path in fresh:
         if path == config.metadata_log_dir:  # before it counts as formatted
-            write_bootstrap(disk, path, levels, Clock().now())
+            write_bootstrap(disk, path, levels, Clock().now(), users)
         write_meta(disk, path, DirectoryMeta(cluster_id, config.node_id, Uuid(secrets.token_bytes(16))))
     return fresh
 

@@ -170,7 +170,7 @@ def is_kept(api: Api, name: str) -> bool:
     return api.name == "UpdateFeatures" and name == "feature"
 
 
-def drawn(rng: Random, letter: str, name: str) -> int | str:
+def drawn(rng: Random, letter: str, name: str) -> int | str | float:
     found = rng.choice(extremes(letter))
     if name in IDENTITIES and isinstance(found, int) and 0 <= found <= 1:
         return NO_BROKERS_EPOCH if letter == "q" else (1 << 31) - 2

@@ -1,12 +1,18 @@
 """UpdateFeatures: all nodes agree on the levels of features (KIP-584, KIP-778), ELR first of all."""
 
+from random import Random
+
 import pytest
 from tests.unit.controller.cluster import Cluster
+from tests.unit.metadata.test_image import scram, topic
 
 from strandline.base.errors import ErrorCode
+from strandline.base.ids import NodeId
+from strandline.controller.basis import ControllerConfig
+from strandline.controller.controller import Controller
 from strandline.metadata.configs.topic_configs import MIN_ISR_KEY
 from strandline.metadata.features import ELR_FEATURE, METADATA_VERSION, TXN_FEATURE
-from strandline.metadata.image import BROKER_RESOURCE
+from strandline.metadata.image import BROKER_RESOURCE, Image
 from strandline.metadata.records import ConfigRecord, FeatureLevelRecord
 from strandline.wire.messages.brokers.broker_registration import Feature
 from strandline.wire.messages.cluster.update_features import FeatureUpdateKey, UpdateFeaturesRequest
@@ -136,3 +142,16 @@ def test_after_a_downgrade_the_next_change_drops_the_elr() -> None:
     made.fence(2)
     made.register(2)
     assert made.partition("t", 1).elr == (), "who lost its tail meanwhile is not eligible when the feature is on again"
+
+
+def test_a_new_cluster_begins_with_users_and_an_older_one_gets_none() -> None:
+    users = (scram("alice"), scram("bob", mechanism=2))
+    made = Cluster(initial_users=users)
+    assert set(made.image.scram) == {("alice", 1), ("bob", 2)}
+    assert set(users) <= set(made.log.batches[0])
+    older = Image()
+    older.apply(topic())
+    controller = Controller(NodeId(100), ControllerConfig(initial_users=users), {}, Random(1), made.log)
+    controller.activate(older, 2, made.now)
+    assert controller.image.features[METADATA_VERSION]
+    assert not controller.image.scram
