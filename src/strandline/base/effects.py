@@ -39,12 +39,17 @@ class ReplyTo(Value, frozen=True):
 NAME_SHOWN = 100  # letters of a client id
 
 
+ANONYMOUS = "User:ANONYMOUS"  # KafkaPrincipal.ANONYMOUS: nobody asked who it is
+
+
 class Caller(Value, frozen=True):
-    """Who asked: for group members, quotas and error messages."""
+    """Who asked: for permissions, group members, quotas and error messages."""
 
     client_id: str
     host: str  # of the remote side, without port
     listener: str  # the listener name: "PLAINTEXT", "CONTROLLER"
+    principal: str = ANONYMOUS  # as the connection proved it, "TYPE:NAME"
+    is_node: bool = False  # it proved that it knows the cluster's secret
 
     @property
     def named(self) -> str:
@@ -183,6 +188,17 @@ class Probe(Value, frozen=True):
     token: Token
 
 
+class Authenticated(Value, frozen=True):
+    """The other side of an inbound connection has proved who it is: this holds for its next requests."""
+
+    connection: int
+    principal: str
+    is_node: bool
+
+    def __post_init__(self) -> None:
+        assert ":" in self.principal
+
+
 class Close(Value, frozen=True):
     """Close an inbound connection after what is already queued for it."""
 
@@ -247,4 +263,18 @@ class AwaitRoom(Value, frozen=True):
     paths: tuple[str, ...]
 
 
-Effect = Send | Reply | Sync | Save | Remove | Probe | Close | Report | ToController | ToBroker | Halt | AwaitRoom
+Effect = (
+    Send
+    | Reply
+    | Authenticated
+    | Sync
+    | Save
+    | Remove
+    | Probe
+    | Close
+    | Report
+    | ToController
+    | ToBroker
+    | Halt
+    | AwaitRoom
+)

@@ -41,6 +41,7 @@ from strandline.base.effects import (
 )
 from strandline.base.ids import INTERNAL_TOPICS, NOBODY, NodeId
 from strandline.base.time import NEVER, Instant
+from strandline.broker.authenticating import Authenticating
 from strandline.broker.broker import Broker
 from strandline.broker.committed import Committed
 from strandline.broker.forward import Forwarded, Forwarding
@@ -87,6 +88,7 @@ class Node:
         if config.is_controller:
             self.controller = Controller(self.me, parts.controller_config, config.explicit, parts.rng, self)
         self.broker: Broker | None = Broker(parts) if config.is_broker else None
+        self.authenticating = Authenticating(parts.secret, parts.rng)
         self.forwarding = Forwarding(config.integer("request.timeout.ms"))
         self.known_leader: tuple[NodeId, int] = (NOBODY, -1)
         self.new_leaders = 0  # how often this node has heard of another controller
@@ -109,7 +111,8 @@ class Node:
         match event:
             case Received():
                 return self.propagate(self.received(event, now), now)
-            case Disconnected():
+            case Disconnected(connection=connection):
+                self.authenticating.forget(connection)
                 return self.propagate(self.controller.step(event, now) if self.controller is not None else [], now)
             case _:
                 return self.propagate(self.answered(event, now), now)
@@ -385,7 +388,9 @@ class Node:
         self.own_count += 1
         self.own_requests[self.own_count] = effect.token
         to = ReplyTo(MYSELF, self.own_count, 0, type(effect.message).api_key, effect.version)
-        return self.received(Received(to, Caller("strandline", "127.0.0.1", listener), effect.message), now)
+        return self.received(
+            Received(to, Caller("strandline", "127.0.0.1", listener, is_node=True), effect.message), now
+        )
 
     def own_request_answered(self, reply: Reply, now: Instant) -> list[Effect]:
         assert reply.message is not None, "this node asks for nothing that has no answer"
