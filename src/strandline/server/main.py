@@ -33,10 +33,12 @@ from strandline.base.ports import Disk, DiskError, DiskFull, Rng
 from strandline.broker.config import NodeConfig
 from strandline.broker.node import Node as ClusterNode
 from strandline.log.evidence.wholeness import distrust
+from strandline.metadata.configs.node_configs import SETUP_TIMEOUT
 from strandline.replica.tokens import ReplicaToken
 from strandline.server import lifeline
 from strandline.server.clock import Clock
 from strandline.server.metrics.metrics import MetricsServer
+from strandline.server.network.limits_config import limits_of
 from strandline.server.network.net import Listener, Net, NetConfig
 from strandline.server.network.peers import Peers
 from strandline.server.pump import CRASHED, OUT_OF_ROOM, Node, Pump
@@ -255,6 +257,8 @@ class Driver:
             self.remover.submit,
             self.await_room,
         )
+        if isinstance(node, ClusterNode) and node.broker is not None:
+            self.net.answers = node.broker.replicas.host.answers
         pump.start()
         if pump.stopped:
             return
@@ -268,7 +272,7 @@ class Driver:
 
     def bind_metrics(self) -> Endpoint | None:
         """Before anybody can connect: connections are measured from the first one on."""
-        assert not self.net.servers, "nobody is connected yet"
+        assert not self.net.acceptors, "nobody is connected yet"
         at = self.config.metrics_listener
         if at is None:
             return None
@@ -354,6 +358,9 @@ def net_config(config: NodeConfig) -> NetConfig:
         backlog=config.integer("socket.listen.backlog.size"),
         idle_ms_max=config.integer("connections.max.idle.ms"),
         believes_strangers=not config.boolean("cluster.secret.required"),
+        setup_ms_max=config.integer(SETUP_TIMEOUT),
+        queued_request_bytes_max=config.integer("queued.max.request.bytes"),
+        limits=limits_of(config),
     )
 
 

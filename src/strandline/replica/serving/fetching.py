@@ -44,6 +44,7 @@ class Fetching:
         self.hints = hints
         config = host.config
         self.quota = quota_of(host.me, "leader", config)
+        self.answers = host.answers
         self.reading = Reading(host, hints, self.quota)
         self.sessions = Sessions(config, rng)
         self.waiting = 0  # Fetches
@@ -170,6 +171,8 @@ class Fetching:
         is_consumer = context.replica < 0
         if not is_consumer:
             self.count_replicated(collected, now)
+        if collected.size >= self.answers.counted_from:
+            self.answers.gave(collected.size, now)
         parked.done = True
         if context.parked is parked:
             self.unpark(context)

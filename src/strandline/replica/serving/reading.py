@@ -7,6 +7,8 @@ Rules:
     that it has fetched with that epoch's end here
   - limits: the first partition that has records yields at least one batch, whatever they say
   - a throttled follower out of sync gets no records while the quota is exceeded; it gets everything else
+  - the less memory is free for answers, the less a consumer gets; followers get what they ask for, since there are few
+    of them, and the high watermark waits for them
 """
 
 from typing import NamedTuple
@@ -46,6 +48,7 @@ class Reading:
         self.host = host
         self.hints = hints
         self.quota = quota
+        self.answers = host.answers
         self.select = SELECTORS[host.config.replica_selector]
 
     def resolve(self, interest: Interest) -> Hosted | None:
@@ -73,6 +76,10 @@ class Reading:
         parts: list[tuple[Interest, PartitionData]] = []
         unread: list[Interest] = []
         size, left, is_urgent = 0, parked.max_bytes, False
+        if left > self.answers.answer_max and not is_follower:
+            left = self.answers.answer_max
+            if parked.min_bytes > left:
+                parked.min_bytes = 1  # there may be no room for more before its time is over
         for interest in list(context.dirty) if incremental else context.interests.values():
             hosted = self.resolve(interest)
             role = None if hosted is None else hosted.role
