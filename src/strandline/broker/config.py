@@ -14,8 +14,8 @@ from collections.abc import Mapping
 from strandline.base.effects import Endpoint
 from strandline.base.ids import NodeId
 from strandline.base.value import Value
-from strandline.broker.listener_limits import listener_and_limit, read_listener_limits
 from strandline.metadata.configs.config_key import ConfigValue, invalid
+from strandline.metadata.configs.listener_limits import listener_and_limit, read_listener_limits
 from strandline.metadata.configs.node_configs import ALL_DIRECTORIES, METRICS_LISTENER
 from strandline.metadata.configs.node_configs import NODE_CONFIGS as NODE_CONFIGS
 from strandline.metadata.configs.topic_configs import topic_default

@@ -18,7 +18,6 @@ from strandline.group.classic import GroupConfig
 from strandline.log.directory import META_PROPERTIES, DirectoryMeta, read_meta
 from strandline.log.evidence.clean_shutdown import LogsLeft, Place, Stop, take_clean_shutdown
 from strandline.log.evidence.wholeness import Vouched, take_vouched
-from strandline.metadata.configs.node_configs import QUEUED_ANSWERS
 from strandline.metadata.features import READABLE_FEATURES
 from strandline.metadata.topic_names import why_illegal
 from strandline.quorum.config import QuorumConfig
@@ -103,7 +102,7 @@ class Parts(Value, frozen=True):
             alter_partition_timeout_ms=self.config.integer("controller.socket.timeout.ms"),
             internal_append_timeout_ms=self.config.integer("offsets.commit.timeout.ms"),
             answer_bytes_max=self.config.integer("fetch.max.bytes"),
-            queued_answer_bytes_max=self.config.integer(QUEUED_ANSWERS),
+            queued_answer_bytes_max=self.config.integer("strandline.queued.response.max.bytes"),
             fetch_session_slots=self.config.integer("max.incremental.fetch.session.cache.slots"),
             replica_selector=self.config.text("replica.selector.class"),
             leader_throttled_rate=self.config.integer("leader.replication.throttled.rate"),

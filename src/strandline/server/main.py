@@ -33,7 +33,6 @@ from strandline.base.ports import Disk, DiskError, DiskFull, Rng
 from strandline.broker.config import NodeConfig
 from strandline.broker.node import Node as ClusterNode
 from strandline.log.evidence.wholeness import distrust
-from strandline.metadata.configs.node_configs import SETUP_TIMEOUT
 from strandline.replica.tokens import ReplicaToken
 from strandline.server import lifeline
 from strandline.server.clock import Clock
@@ -358,7 +357,7 @@ def net_config(config: NodeConfig) -> NetConfig:
         backlog=config.integer("socket.listen.backlog.size"),
         idle_ms_max=config.integer("connections.max.idle.ms"),
         believes_strangers=not config.boolean("cluster.secret.required"),
-        setup_ms_max=config.integer(SETUP_TIMEOUT),
+        setup_ms_max=config.integer("strandline.connection.setup.timeout.ms"),
         queued_request_bytes_max=config.integer("queued.max.request.bytes"),
         limits=limits_of(config),
     )

@@ -38,8 +38,6 @@ from strandline.metadata.configs.topic_configs import (
 MIB = 1024 * 1024
 ALL_DIRECTORIES = "*"
 METRICS_LISTENER = "strandline.metrics.listener"
-QUEUED_ANSWERS = "strandline.queued.response.max.bytes"
-SETUP_TIMEOUT = "strandline.connection.setup.timeout.ms"
 REPLICA_SELECTORS = tuple(
     f"org.apache.kafka.common.replica.{name}" for name in ("LeaderSelector", "RackAwareReplicaSelector")
 )
@@ -227,11 +225,11 @@ ROWS = (
     ConfigKey("max.connections", INT, INT_MAX, at_least(0)),
     ConfigKey("max.connections.per.ip", INT, INT_MAX, at_least(0)),
     ConfigKey("max.connections.per.ip.overrides", STRING, "", numbers_of_addresses),
-    ConfigKey("max.connection.creation.rate", INT, INT_MAX, at_least(1)),
+    ConfigKey("max.connection.creation.rate", INT, INT_MAX, at_least(0)),
     ConfigKey("queued.max.request.bytes", LONG, -1),
     # Not Kafka's, whose answers lie in files until the client takes them.
-    ConfigKey(QUEUED_ANSWERS, LONG, ANSWERS_BYTES_MAX, at_least(4 * MIB)),
-    ConfigKey(SETUP_TIMEOUT, LONG, 30_000),
+    ConfigKey("strandline.queued.response.max.bytes", LONG, ANSWERS_BYTES_MAX, at_least(4 * MIB)),
+    ConfigKey("strandline.connection.setup.timeout.ms", LONG, 30_000),
     # Not Kafka's: where metrics are served, as host:port. An empty host is 127.0.0.1, port 0 any free one.
     ConfigKey(METRICS_LISTENER, STRING, None, host_and_port),
 )

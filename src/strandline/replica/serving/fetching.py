@@ -212,10 +212,8 @@ class Fetching:
             dirty.pop(interest, None)
             dirty[interest] = None
         endpoints = self.endpoints(moved, parked.listener) if moved else ()
-        return Reply(
-            parked.to,
-            FetchResponse(session_id=context.session_id, responses=tuple(topics), node_endpoints=endpoints),
-        )
+        answer = FetchResponse(session_id=context.session_id, responses=tuple(topics), node_endpoints=endpoints)
+        return Reply(parked.to, answer)
 
     def endpoints(self, nodes: dict[int, None], listener: str) -> tuple[NodeEndpoint, ...]:
         return tuple(

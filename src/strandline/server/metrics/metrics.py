@@ -21,7 +21,7 @@ from strandline.base.metrics import Family
 from strandline.broker import gauges
 from strandline.broker.node import Node
 from strandline.server.clock import Clock
-from strandline.server.metrics import process
+from strandline.server.metrics import of_limits, process
 from strandline.server.metrics.exposition import CONTENT_TYPE, text_of
 from strandline.server.metrics.traffic import Traffic
 from strandline.server.network.net import Net
@@ -163,4 +163,5 @@ class MetricsServer:
     def families(self, node: Node, readings: list[gauges.PartitionReading]) -> Iterator[Family]:
         yield from gauges.families(node, readings, self.clock.now())
         yield from self.traffic.families(self.net)
+        yield from of_limits.families(self.net)
         yield from process.families()

@@ -30,13 +30,13 @@ def count_requests(connection: Unsent) -> None:
         fill(sequence, answer)
         size = sizes.pop(sequence, 0)
         if size:
-            memory.free(queued=size)
+            memory.answered(size)
 
     def forget_answers() -> None:
         forget()
-        memory.free(queued=sum(sizes.values()))
+        memory.answered(sum(sizes.values()))
         sizes.clear()
 
-    connection.frame_received = frame_received  # type: ignore[method-assign]  # see above
-    connection.fill = counted_fill  # type: ignore[method-assign]
-    connection.forget_answers = forget_answers  # type: ignore[method-assign]
+    connection.frame_received = frame_received  # type: ignore[method-assign]  # functions in the place of methods
+    connection.fill = counted_fill  # type: ignore[method-assign]  # as above
+    connection.forget_answers = forget_answers  # type: ignore[method-assign]  # as above

@@ -122,12 +122,13 @@ class Framed(asyncio.BufferedProtocol):
         if len(large) == self.large_size:
             self.large = None
             memory = self.memory
-            memory.parts -= len(large)
-            if memory.waiting:
-                memory.free()
+            if memory.waiting or memory.favoured is not None:
+                memory.large_over(self, len(large))
+            else:
+                memory.parts -= len(large)
             self.frame_received(memoryview(large))
             return
-        if not self.memory.may_grow:
+        if not self.memory.may_grow(self):
             self.wait_for_memory()
             return
         # A copy instead of a resize: the transport may still hold a view of the old memory.
@@ -142,4 +143,4 @@ class Framed(asyncio.BufferedProtocol):
         if self.large is not None:
             size = len(self.large)
             self.large = None
-            self.memory.free(parts=size)
+            self.memory.large_over(self, size)

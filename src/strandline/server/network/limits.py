@@ -25,6 +25,8 @@ UNLIMITED = 2147483647  # Kafka's default of every number and rate
 BURST_S = 10
 PAUSE_MS_MAX = 1000  # of a connection over the rate of its address
 ADDRESSES_MAX = 10_000  # whose rates are remembered
+SLOWEST = 0.001  # connections a second; Kafka's keys may say 0
+PER_IP, RATE_OF_IP = REFUSALS = "per ip", "rate of ip"
 NOW, UNTIL_ONE_CLOSES = 0, -1  # beside milliseconds
 
 
@@ -46,22 +48,22 @@ class Rate:
     def __init__(self, per_s: float, now_ms: int) -> None:
         assert per_s > 0
         self.per_s = per_s
-        self.left = self.most
+        self.left = self.most  # thousandths of connections
         self.at = now_ms
 
     @property
     def most(self) -> float:
-        return max(self.per_s * BURST_S, 1)
+        return max(1000 * self.per_s * BURST_S, 1000)
 
     def wait_ms(self, now_ms: int) -> int:
         """How long until one more is within the rate; 0: it is."""
         if now_ms > self.at:
-            self.left = min(self.left + (now_ms - self.at) * self.per_s / 1000, self.most)
+            self.left = min(self.left + (now_ms - self.at) * self.per_s, self.most)
             self.at = now_ms
-        return 0 if self.left >= 1 else ceil((1 - self.left) * 1000 / self.per_s)
+        return 0 if self.left >= 1000 else ceil((1000 - self.left) / self.per_s)
 
     def take(self) -> None:
-        self.left -= 1
+        self.left -= 1000
 
 
 class ConnectionLimits:
@@ -75,7 +77,7 @@ class ConnectionLimits:
         self.address_rates: dict[str, float] = {}
         self.address_rate_default: float | None = None
         self.address_buckets: dict[str, Rate] = {}
-        self.refused: Counter[str] = Counter()  # connections, by reason
+        self.refused = Counter(dict.fromkeys(REFUSALS, 0))  # connections, by reason
 
     def set_address_rates(self, rates: Mapping[str, float], default: float | None) -> None:
         """Client quotas have changed. `default`: for addresses that are not named; None: without limit."""
@@ -106,7 +108,7 @@ class ConnectionLimits:
         if per_s >= UNLIMITED:
             return None
         if whose not in self.rates:
-            self.rates[whose] = Rate(per_s, now_ms)
+            self.rates[whose] = Rate(max(per_s, SLOWEST), now_ms)
         return self.rates[whose]
 
     # --- a connection that was accepted
@@ -116,7 +118,7 @@ class ConnectionLimits:
         config = self.config
         most = config.per_address_overrides.get(address, config.per_address_max)
         if self.of_address[address] >= most:
-            self.refused["per ip"] += 1
+            self.refused[PER_IP] += 1
             return f"it has {most} connections (max.connections.per.ip)", 0
         bucket = self.address_bucket(address, now_ms)
         if bucket is None:
@@ -125,7 +127,7 @@ class ConnectionLimits:
         if pause_ms == 0:
             bucket.take()
             return None
-        self.refused["rate of ip"] += 1
+        self.refused[RATE_OF_IP] += 1
         return f"more than {bucket.per_s:g} connections a second (connection_creation_rate)", min(
             pause_ms, PAUSE_MS_MAX
         )
@@ -139,7 +141,7 @@ class ConnectionLimits:
                 for known in list(self.address_buckets):
                     if self.address_buckets[known].wait_ms(now_ms) == 0:
                         del self.address_buckets[known]
-            self.address_buckets[address] = Rate(max(per_s, 0.001), now_ms)
+            self.address_buckets[address] = Rate(max(per_s, SLOWEST), now_ms)
         return self.address_buckets[address]
 
     def opened(self, listener: str, address: str, now_ms: int) -> None:

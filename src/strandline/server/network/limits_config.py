@@ -3,7 +3,7 @@
 import socket
 
 from strandline.broker.config import NodeConfig
-from strandline.broker.listener_limits import CONNECTIONS, RATE
+from strandline.metadata.configs.listener_limits import CONNECTIONS, RATE
 from strandline.server.network.limits import LimitsConfig, plain
 
 
@@ -12,10 +12,10 @@ def limits_of(config: NodeConfig) -> LimitsConfig:
     names = {listener.name.lower(): listener.name for listener in config.listeners}
     of_listeners = config.listener_limits
     return LimitsConfig(
-        connections_max=config.integer(CONNECTIONS),
+        connections_max=config.integer("max.connections"),
         per_address_max=config.integer("max.connections.per.ip"),
         per_address_overrides=overrides(config.text("max.connections.per.ip.overrides")),
-        rate=config.integer(RATE),
+        rate=config.integer("max.connection.creation.rate"),
         of_listener_max={names[name]: most for name, most in of_listeners[CONNECTIONS].items() if name in names},
         of_listener_rate={names[name]: rate for name, rate in of_listeners[RATE].items() if name in names},
         node_listeners=node_listeners(config),

@@ -28,11 +28,10 @@ class LogLimit:
         self.printed: Counter[tuple[str, str]] = Counter()  # kind of line and address
         self.printed_of_kind: Counter[str] = Counter()
         self.left_out: Counter[tuple[str, str]] = Counter()
-        self.total: Counter[str] = Counter()  # for ever, and by kind
+        self.left_out_ever: Counter[str] = Counter()  # by kind
 
     def may_print(self, kind: str, address: str, now_ms: int) -> bool:
         """Count one line. `kind` in the plural, as the summary has it: "refused connections"."""
-        self.total[kind] += 1
         if not self.printed_of_kind:
             self.since = now_ms
         who = (kind, address)
@@ -43,6 +42,7 @@ class LogLimit:
         if who not in self.left_out and len(self.left_out) >= ADDRESSES_MAX:
             who = (kind, OTHERS)
         self.left_out[who] += 1
+        self.left_out_ever[kind] += 1
         return False
 
     def summaries(self, now_ms: int) -> Iterator[str]:

@@ -5,7 +5,8 @@ that costs something for each request. At a bound, connections wait with their n
 
 Invariants:
   - who waits is woken when something becomes free, and asks again;
-  - a frame that was begun is read on while the bound for all requests is reached, or nobody could ever finish one.
+  - a frame that was begun is read on while the bound for all requests is reached, and one of those frames (`favoured`)
+    gets all memory that it needs: or each might wait for the others.
 """
 
 from collections.abc import Callable
@@ -33,6 +34,7 @@ class RequestMemory:
         self.queued_max = UNLIMITED if queued_max < 0 else queued_max
         self.parts = 0  # bytes allocated for large frames that are not complete
         self.queued = 0  # bytes of whole requests that are not answered, if they are counted
+        self.favoured: object = None  # a large frame's connection
         self.waiting: dict[Waiter, None] = {}
         self.later = later
         self.is_waking = False
@@ -42,22 +44,35 @@ class RequestMemory:
         return self.queued_max < UNLIMITED
 
     @property
-    def may_grow(self) -> bool:
-        """May a large frame that was begun have more memory?"""
-        return self.parts < self.parts_max
-
-    @property
     def may_begin(self) -> bool:
         """May another frame be read?"""
         return self.parts < self.parts_max and self.queued + self.parts < self.queued_max
 
+    def may_grow(self, owner: object) -> bool:
+        """May this large frame, which was begun, have more memory?"""
+        if self.parts < self.parts_max:
+            return True
+        if self.favoured is None:
+            self.favoured = owner
+        return self.favoured is owner
+
     def wait(self, waiter: Waiter) -> None:
         self.waiting[waiter] = None
 
-    def free(self, parts: int = 0, queued: int = 0) -> None:
-        assert 0 <= parts <= self.parts and 0 <= queued <= self.queued, "what was taken"
-        self.parts -= parts
-        self.queued -= queued
+    def large_over(self, owner: object, size: int) -> None:
+        """A large frame is complete, or its connection has ended."""
+        assert 0 < size <= self.parts, "what was taken"
+        self.parts -= size
+        if self.favoured is owner:
+            self.favoured = None
+        self.wake_soon()
+
+    def answered(self, size: int) -> None:
+        assert 0 <= size <= self.queued, "what was taken"
+        self.queued -= size
+        self.wake_soon()
+
+    def wake_soon(self) -> None:
         if self.waiting and not self.is_waking:
             assert self.later is not None
             self.is_waking = True
@@ -67,7 +82,7 @@ class RequestMemory:
         """In their order. Who gets no room waits again, behind the others."""
         self.is_waking = False
         for waiter in list(self.waiting):
-            if not self.may_grow:
+            if self.parts >= self.parts_max and self.favoured is not None:
                 break
             del self.waiting[waiter]
             waiter.resume()
