@@ -102,7 +102,7 @@ class Connection(Unsent):
 
     @property
     def is_of_node(self) -> bool:
-        return self.is_protected
+        return self.is_protected if self.net.config.believes_strangers else self.caller.is_node
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert self.number not in self.net.connections

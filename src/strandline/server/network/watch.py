@@ -171,7 +171,8 @@ class Watch:
     def give_one_up(self) -> None:
         """Nodes need a place, over `max.connections`: a connection of another listener gives way, one that is idle if
         there is one, and of those the oldest (KIP-402)."""
-        others = [one for one in self.net.connections.values() if not one.is_protected and not one.closed]
+        connections = self.net.connections.values()
+        others = [one for one in connections if not (one.is_protected or one.is_of_node or one.closed)]
         if others:
             last = min(others, key=lambda one: (bool(one.slots), one.heard, one.number))
             self.drop(last, GAVE_WAY, "a node needs its place (max.connections)")
