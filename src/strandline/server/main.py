@@ -37,7 +37,7 @@ from strandline.replica.tokens import ReplicaToken
 from strandline.server import lifeline
 from strandline.server.clock import Clock
 from strandline.server.metrics.metrics import MetricsServer
-from strandline.server.network.limits_config import limits_of
+from strandline.server.network.limits_config import CurrentLimits, limits_of
 from strandline.server.network.net import Listener, Net, NetConfig
 from strandline.server.network.peers import Peers
 from strandline.server.pump import CRASHED, OUT_OF_ROOM, Node, Pump
@@ -227,6 +227,7 @@ class Driver:
         self.interruptions = 0
         self.pump: Pump | None = None
         self.net = Net(loop, net_config(config), self.event)
+        self.limits = CurrentLimits(config, self.net.limits)
         self.metrics: MetricsServer | None = None
         self.peers = Peers(loop, f"strandline-{config.node_id}", self.event)
         self.disk = disk
@@ -256,8 +257,10 @@ class Driver:
             self.remover.submit,
             self.await_room,
         )
-        if isinstance(node, ClusterNode) and node.broker is not None:
-            self.net.answers = node.broker.replicas.host.answers
+        if isinstance(node, ClusterNode):
+            self.net.watch.on_look = self.read_limits
+            if node.broker is not None:
+                self.net.answers = node.broker.replicas.host.answers
         pump.start()
         if pump.stopped:
             return
@@ -268,6 +271,11 @@ class Driver:
             assert isinstance(node, ClusterNode), "metrics are those of a node"
             await self.metrics.serve(node)
             log.info("node %d serves http://%s:%d/metrics", self.config.node_id, metrics_at.host, metrics_at.port)
+
+    def read_limits(self) -> None:
+        node = self.pump.node if self.pump is not None else None
+        assert isinstance(node, ClusterNode)
+        self.limits.update(node.image.configs)
 
     def bind_metrics(self) -> Endpoint | None:
         """Before anybody can connect: connections are measured from the first one on."""

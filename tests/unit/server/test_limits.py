@@ -4,6 +4,7 @@ import pytest
 from tests.rows import each
 
 from strandline.broker.config import ConfigError, NodeConfig
+from strandline.metadata.records import BROKER_RESOURCE
 from strandline.server.network.limits import (
     BURST_S,
     NOW,
@@ -13,7 +14,7 @@ from strandline.server.network.limits import (
     LimitsConfig,
     plain,
 )
-from strandline.server.network.limits_config import limits_of
+from strandline.server.network.limits_config import CurrentLimits, address_rates, limits_of
 from strandline.server.network.refusals import (
     ADDRESSES_MAX,
     LINES_MAX,
@@ -209,6 +210,34 @@ def test_a_name_that_nobody_knows_is_reported_at_the_start() -> None:
     config = NodeConfig.from_properties(PROPERTIES | {"max.connections.per.ip.overrides": "no.such.host.invalid:1"})
     with pytest.raises(OSError, match=r"no\.such\.host\.invalid is not known"):
         limits_of(config)
+
+
+def test_limits_change_while_the_node_runs_for_one_broker_or_for_all() -> None:
+    config = NodeConfig.from_properties(PROPERTIES | {"max.connections": "100"})
+    it = ConnectionLimits(limits_of(config))
+    current = CurrentLimits(config, it)
+    of_all = {"max.connections": "50", "max.connections.per.ip.overrides": "10.0.0.1:3,no.such.host.invalid:1"}
+    current.update({(BROKER_RESOURCE, ""): of_all})
+    assert it.config == limits_of(config), "no name is looked up while the node runs"
+    of_all["max.connections.per.ip.overrides"] = "10.0.0.1:3"
+    current.update({(BROKER_RESOURCE, ""): of_all, (BROKER_RESOURCE, "1"): {"max.connections.per.ip": "7"}})
+    assert (it.config.connections_max, it.config.per_address_max) == (50, 7)
+    assert it.config.per_address_overrides == {"10.0.0.1": 3}
+    current.update({(BROKER_RESOURCE, "2"): {"max.connections": "1"}})
+    assert it.config == limits_of(config)
+
+
+def test_the_rates_of_addresses_are_client_quotas_of_ips_alone() -> None:
+    rate = {"connection_creation_rate": 5.0}
+    quotas = {
+        (("ip", "10.0.0.1"),): rate,
+        (("ip", None),): {"connection_creation_rate": 2.0},
+        (("user", "u"),): rate,
+        (("client-id", "c"), ("ip", "10.0.0.2")): rate,
+        (("ip", "10.0.0.3"),): {"request_percentage": 5.0},
+    }
+    assert address_rates(quotas) == ({"10.0.0.1": 5.0}, 2.0)
+    assert address_rates({}) == ({}, None)
 
 
 # --- lines of the log

@@ -155,6 +155,28 @@ def test_above_half_of_the_bound_clients_that_stopped_to_read_are_closed() -> No
     run(scenario)
 
 
+def test_many_connections_that_hold_a_little_each_are_counted_too() -> None:
+    async def scenario() -> None:
+        async with rig(SMALL_BUFFERS) as it:
+            it.net.answers = AnswerMemory(2 * MIB)
+            it.node.records = bytes(MIB // 2)
+            clients = [await it.client(receive_buffer=4096) for _ in range(3)]
+            for client in clients:
+                client.writer.transport.pause_reading()  # type: ignore[attr-defined]  # a transport for both ways
+                client.writer.write(fetch(0))
+            await it.until(lambda: len(it.node.events) == 3)
+            await asyncio.sleep(0)
+            assert it.net.answers.held == 0
+            it.net.watch.look()
+            assert MIB < it.net.answers.held < 2 * MIB
+            clients[0].writer.transport.resume_reading()  # type: ignore[attr-defined]  # as above
+            await clients[0].frame()
+            await it.until(lambda: it.net.answers.held < MIB)
+            assert len(it.net.connections) == 3
+
+    run(scenario)
+
+
 def test_a_closed_connection_does_not_wait_for_its_reader_for_ever() -> None:
     async def scenario() -> None:
         async with rig(SMALL_BUFFERS) as it:

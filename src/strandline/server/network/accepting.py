@@ -20,6 +20,7 @@ from strandline.server.network.refusals import LogLimit, log
 
 AT_ONCE_MAX = 32  # connections, then others have their turn
 PAUSED_MAX = 256  # connections over the rate of their address, that wait to be closed
+LIMITS_S = 5.0  # after that the limits may be others
 PAUSE_S = 0.5  # when there are no files left
 NO_RESOURCES = frozenset((errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM))
 
@@ -45,6 +46,7 @@ class Acceptor:
         self.admit = admit
         self.is_listening = False  # does the loop call `ready`?
         self.wake: asyncio.TimerHandle | None = None
+        self.waits_for_close = False
         self.paused: dict[socket.socket, asyncio.TimerHandle] = {}
         self.throttled_ms = 0  # that it has waited for rates
 
@@ -60,16 +62,17 @@ class Acceptor:
             self.loop.add_reader(self.sock.fileno(), self.ready)
 
     def rest(self, wait_ms: int) -> None:
-        """Accept nothing for so long, or until a connection closes."""
+        """Accept nothing for so long, or until a connection closes, or the limits may be others."""
         assert self.wake is None, "it waits already"
         if self.is_listening:
             self.is_listening = False
             self.loop.remove_reader(self.sock.fileno())
-        if wait_ms != UNTIL_ONE_CLOSES:
-            self.wake = self.loop.call_later(wait_ms / 1000, self.listen)
+        self.waits_for_close = wait_ms == UNTIL_ONE_CLOSES
+        self.wake = self.loop.call_later(LIMITS_S if self.waits_for_close else wait_ms / 1000, self.listen)
 
     def one_closed(self) -> None:
-        if not self.is_listening and self.wake is None and self.sock.fileno() >= 0:
+        if self.waits_for_close and self.wake is not None:
+            self.wake.cancel()
             self.listen()
 
     def ready(self) -> None:

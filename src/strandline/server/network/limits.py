@@ -79,6 +79,11 @@ class ConnectionLimits:
         self.address_buckets: dict[str, Rate] = {}
         self.refused = Counter(dict.fromkeys(REFUSALS, 0))  # connections, by reason
 
+    def configure(self, config: LimitsConfig) -> None:
+        """It has changed while connections are open: they stay, also if there are too many now."""
+        self.config = config
+        self.rates.clear()
+
     def set_address_rates(self, rates: Mapping[str, float], default: float | None) -> None:
         """Client quotas have changed. `default`: for addresses that are not named; None: without limit."""
         self.address_rates = {plain(address): rate for address, rate in rates.items()}

@@ -1,7 +1,8 @@
 """What the answers of one connection hold in memory because they cannot be sent yet.
 
 It is counted only once a connection is slow: when its transport has more than `WRITE_BUFFER_BYTES`, or when large
-answers wait for an earlier one. Others pay nothing for it.
+answers wait for an earlier one. Others pay nothing for it. If there are many connections, `Watch` counts what the
+others have too, from time to time.
 
 Invariants:
   - `kept` and `unsent` are this connection's part of `AnswerMemory.held`;
@@ -20,7 +21,7 @@ from strandline.server.network.framing import Framed
 
 WRITE_BUFFER_BYTES = 1024 * 1024
 SMALL_BYTES = 1024  # answers up to here are not counted while they wait for an earlier one
-SETTLE_S = 0.05
+SETTLE_S, SETTLE_S_MAX = 0.05, 5.0
 
 Slot = Sequence[Buffer] | None  # None until the node has replied
 
@@ -49,6 +50,7 @@ class Unsent(Framed):
     unsent = 0  # bytes of answers in the transport, at their most
     seen_unsent = 0  # at the last look of `Watch`
     stalled_looks = 0  # since when nothing was sent
+    is_settling = False
 
     @property
     def held(self) -> int:
@@ -83,7 +85,6 @@ class Unsent(Framed):
         self.stop()
 
     def unsent_grew(self) -> None:
-        assert not self.writable
         size = self.transport.get_write_buffer_size()
         if size > self.unsent:
             self.owner.answers.hold(size - self.unsent)
@@ -95,14 +96,24 @@ class Unsent(Framed):
         self.owner.loop.call_soon(self.resume)
         self.settle()
 
-    def settle(self) -> None:
-        if not self.unsent or not self.writable:
-            return
-        if self.transport.get_write_buffer_size() == 0:
-            self.owner.answers.release(self.unsent)
-            self.unsent = 0
-        else:
-            self.owner.loop.call_later(SETTLE_S, self.settle)
+    def settle(self, pause_s: float = SETTLE_S) -> None:
+        """Nothing is counted any more once all is sent: looks for that, if more may be written."""
+        if self.unsent and self.writable and not self.is_settling:
+            if self.transport.get_write_buffer_size() == 0:
+                self.owner.answers.release(self.unsent)
+                self.unsent = 0
+            else:
+                self.is_settling = True
+                self.owner.loop.call_later(pause_s, self.settle_again, min(2 * pause_s, SETTLE_S_MAX))
+
+    def settle_again(self, pause_s: float) -> None:
+        self.is_settling = False
+        self.settle(pause_s)
+
+    def count_unsent(self) -> None:
+        """Although more may be written."""
+        self.unsent_grew()
+        self.settle()
 
     def stop(self) -> None:
         """Read nothing more for now."""

@@ -8,7 +8,7 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Protocol
 
 from strandline.base.answer_memory import AnswerMemory
@@ -16,6 +16,7 @@ from strandline.server.network.limits import ConnectionLimits
 from strandline.server.network.refusals import LogLimit, log
 from strandline.server.network.request_memory import RequestMemory
 from strandline.server.network.slowness import SlowFrame, SlowReader, too_slow_to_read, too_slow_to_send
+from strandline.server.network.unsent import WRITE_BUFFER_BYTES
 
 LOOK_S = 5.0
 NO_REQUEST, READS_SLOWLY, SENDS_SLOWLY, GAVE_WAY = "no request", "reads slowly", "sends slowly", "gave way"
@@ -54,6 +55,7 @@ class Watched(Protocol):
     @property
     def is_protected(self) -> bool: ...
     def look(self) -> None: ...
+    def count_unsent(self) -> None: ...
     def refuse(self, why: str) -> None: ...
 
 
@@ -80,6 +82,7 @@ class Watch:
         self.dropped = Counter(dict.fromkeys(REASONS, 0))
         self.is_relieving = False
         self.timer: asyncio.TimerHandle | None = None
+        self.on_look: Callable[[], None] = lambda: None  # to read limits that may have changed
 
     def begin(self) -> None:
         self.timer = self.net.loop.call_later(LOOK_S, self.begin)
@@ -92,8 +95,13 @@ class Watch:
     # --- a look
 
     def look(self) -> None:
+        self.on_look()
         now_s = self.net.loop.time()
+        # Below what stops the writing, a few connections cannot hold much.
+        is_crowded = len(self.net.connections) * WRITE_BUFFER_BYTES > self.net.answers.bytes_max
         for connection in list(self.net.connections.values()):
+            if is_crowded and not connection.closed:
+                connection.count_unsent()
             why = self.why_over(connection, now_s)
             if why is not None:
                 self.drop(connection, *why)
