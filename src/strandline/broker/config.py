@@ -16,6 +16,7 @@ from strandline.base.ids import NodeId
 from strandline.base.value import Value
 from strandline.metadata.acls import principals_in
 from strandline.metadata.configs.config_key import ConfigValue, invalid
+from strandline.metadata.configs.listener_limits import listener_and_limit, read_listener_limits
 from strandline.metadata.configs.node_configs import ALL_DIRECTORIES, METRICS_LISTENER
 from strandline.metadata.configs.node_configs import NODE_CONFIGS as NODE_CONFIGS
 from strandline.metadata.configs.topic_configs import topic_default
@@ -55,6 +56,7 @@ class NodeConfig(Value, frozen=True):
     advertised_listeners: tuple[ListenerConfig, ...]  # of the broker role; host and port 0 where not said
     voters: tuple[Voter, ...]
     inter_broker_listener_name: str
+    listener_limits: dict[str, dict[str, int]]  # of single listeners, by key and by listener name in lower case
 
     @classmethod
     def from_properties(cls, properties: Mapping[str, str]) -> "NodeConfig":
@@ -72,11 +74,16 @@ class NodeConfig(Value, frozen=True):
         config = cls(
             values=values,
             explicit=explicit,
-            unknown={name: text for name, text in properties.items() if name not in NODE_CONFIGS},
+            unknown={
+                name: text
+                for name, text in properties.items()
+                if name not in NODE_CONFIGS and listener_and_limit(name) is None
+            },
             listeners=listeners,
             advertised_listeners=advertised or tuple(at for at in listeners if at.name not in controllers),
             voters=read_voters(as_texts(values["controller.quorum.voters"]), problems),
             inter_broker_listener_name=inter_broker_listener(values),
+            listener_limits=read_listener_limits(properties, problems),
         )
         if not problems:
             problems += [*config.contradictions(), *config.missing_directories()]
@@ -251,6 +258,14 @@ class NodeConfig(Value, frozen=True):
             (
                 self.integer("group.min.session.timeout.ms") > self.integer("group.max.session.timeout.ms"),
                 "group.min.session.timeout.ms must not be above group.max.session.timeout.ms",
+            ),
+            (
+                self.integer("max.connections.per.ip") == 0 and not self.text("max.connections.per.ip.overrides"),
+                "max.connections.per.ip can be set to zero only if max.connections.per.ip.overrides property is set.",
+            ),
+            (
+                0 <= self.integer("queued.max.request.bytes") < self.integer("socket.request.max.bytes"),
+                "queued.max.request.bytes must be greater than or equal to socket.request.max.bytes",
             ),
         )
 

@@ -105,6 +105,7 @@ class Parts(Value, frozen=True):
             alter_partition_timeout_ms=self.config.integer("controller.socket.timeout.ms"),
             internal_append_timeout_ms=self.config.integer("offsets.commit.timeout.ms"),
             answer_bytes_max=self.config.integer("fetch.max.bytes"),
+            queued_answer_bytes_max=self.config.integer("strandline.queued.response.max.bytes"),
             fetch_session_slots=self.config.integer("max.incremental.fetch.session.cache.slots"),
             replica_selector=self.config.text("replica.selector.class"),
             leader_throttled_rate=self.config.integer("leader.replication.throttled.rate"),

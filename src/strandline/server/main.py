@@ -37,6 +37,7 @@ from strandline.replica.tokens import ReplicaToken
 from strandline.server import lifeline
 from strandline.server.clock import Clock
 from strandline.server.metrics.metrics import MetricsServer
+from strandline.server.network.limits_config import CurrentLimits, limits_of
 from strandline.server.network.net import Listener, Net, NetConfig
 from strandline.server.network.peers import Peers
 from strandline.server.pump import CRASHED, OUT_OF_ROOM, Node, Pump
@@ -226,6 +227,7 @@ class Driver:
         self.interruptions = 0
         self.pump: Pump | None = None
         self.net = Net(loop, net_config(config), self.event)
+        self.limits = CurrentLimits(config, self.net.limits)
         self.metrics: MetricsServer | None = None
         self.peers = Peers(loop, f"strandline-{config.node_id}", self.event)
         self.disk = disk
@@ -255,6 +257,10 @@ class Driver:
             self.remover.submit,
             self.await_room,
         )
+        if isinstance(node, ClusterNode):
+            self.net.watch.on_look = self.read_limits
+            if node.broker is not None:
+                self.net.answers = node.broker.replicas.host.answers
         pump.start()
         if pump.stopped:
             return
@@ -266,9 +272,14 @@ class Driver:
             await self.metrics.serve(node)
             log.info("node %d serves http://%s:%d/metrics", self.config.node_id, metrics_at.host, metrics_at.port)
 
+    def read_limits(self) -> None:
+        node = self.pump.node if self.pump is not None else None
+        assert isinstance(node, ClusterNode)
+        self.limits.update(node.image.configs)
+
     def bind_metrics(self) -> Endpoint | None:
         """Before anybody can connect: connections are measured from the first one on."""
-        assert not self.net.servers, "nobody is connected yet"
+        assert not self.net.acceptors, "nobody is connected yet"
         at = self.config.metrics_listener
         if at is None:
             return None
@@ -354,6 +365,9 @@ def net_config(config: NodeConfig) -> NetConfig:
         backlog=config.integer("socket.listen.backlog.size"),
         idle_ms_max=config.integer("connections.max.idle.ms"),
         believes_strangers=not config.boolean("cluster.secret.required"),
+        setup_ms_max=config.integer("strandline.connection.setup.timeout.ms"),
+        queued_request_bytes_max=config.integer("queued.max.request.bytes"),
+        limits=limits_of(config),
     )
 
 

@@ -24,7 +24,7 @@ from strandline.server.storage.flusher import Flusher
 from strandline.server.storage.remover import Remover
 from strandline.wire.frame import decode_response, encode_request
 from strandline.wire.messages.groups.heartbeat import HeartbeatRequest, HeartbeatResponse
-from strandline.wire.messages.records.fetch import FetchRequest, FetchResponse
+from strandline.wire.messages.records.fetch import FetchableTopicResponse, FetchRequest, FetchResponse, PartitionData
 from strandline.wire.messages.records.produce import (
     PartitionProduceData,
     ProduceRequest,
@@ -39,6 +39,7 @@ class EchoNode:
         self.parked: list[Received] = []
         self.first: list[Effect] = []  # what `start` returns
         self.then: list[Effect] = []  # what the next step returns besides its own
+        self.records = b""  # that a Fetch gets
         self.wakes: list[Instant] = []
         self.expired: list[Instant] = []
 
@@ -54,7 +55,7 @@ class EchoNode:
         if isinstance(event.message, ProduceRequest):
             return [Reply(event.to, ProduceResponse())]
         if isinstance(event.message, FetchRequest):
-            return [Reply(event.to, FetchResponse())]
+            return [Reply(event.to, fetched(self.records))]
         match event.message.member_id:
             case "hold":
                 self.parked.append(event)
@@ -78,6 +79,11 @@ class EchoNode:
 
     def shutdown(self, now: Instant) -> list[Effect]:
         return [Halt("asked to", 0)]
+
+
+def fetched(records: bytes) -> FetchResponse:
+    rows = (FetchableTopicResponse(topic="t", partitions=(PartitionData(records=records),)),)
+    return FetchResponse(responses=rows if records else ())
 
 
 def answer(event: Received) -> Reply:
@@ -173,6 +179,10 @@ class Client:
 def heartbeat(correlation_id: int, generation: int, order: str = "") -> bytes:
     request = HeartbeatRequest(group_id="g", generation_id=generation, member_id=order)
     return b"".join(encode_request(request, 4, correlation_id, "tester"))
+
+
+def fetch(correlation_id: int) -> bytes:
+    return b"".join(encode_request(FetchRequest(), 12, correlation_id, "tester"))
 
 
 def produce(correlation_id: int, size: int) -> bytes:

@@ -206,6 +206,26 @@ OF_NODES = {
     "socket.listen.backlog.size": "How many connections may wait to be accepted.",
     "strandline.metrics.listener": "host:port at which metrics are served as Prometheus text; none if not set.",
     "connections.max.idle.ms": "After how long an idle connection is closed.",
+    "max.connections": (
+        "How many connections a node has at most; those of the other nodes' listeners are always let in (KIP-402)."
+        " listener.name.NAME.max.connections is the number of one listener."
+    ),
+    "max.connections.per.ip": "How many connections a client's address has at most; more are closed at once.",
+    "max.connections.per.ip.overrides": "Other numbers for single addresses, as address:number, separated by commas.",
+    "max.connection.creation.rate": (
+        "How many connections a node accepts in a second; more wait (KIP-612)."
+        " listener.name.NAME.max.connection.creation.rate is the rate of one listener."
+    ),
+    "queued.max.request.bytes": (
+        "How many bytes of requests may be read and not answered; then nothing more is read. -1 is no limit."
+    ),
+    "strandline.queued.response.max.bytes": (
+        "How many bytes of answers may wait for clients that read slowly, over all connections. The less is free, the"
+        " smaller are the answers to Fetch; clients that read nothing are disconnected."
+    ),
+    "strandline.connection.setup.timeout.ms": (
+        "How long a new connection may take until its first request; -1 is no limit but connections.max.idle.ms."
+    ),
 }
 
 NO_TIERS = "there is no tiered storage"

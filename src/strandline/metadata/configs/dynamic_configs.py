@@ -32,6 +32,10 @@ OTHERS = (
     "producer.id.expiration.ms",
     "transaction.partition.verification.enable",
     "cordoned.log.dirs",
+    "max.connections",
+    "max.connections.per.ip",
+    "max.connections.per.ip.overrides",
+    "max.connection.creation.rate",
 )
 DYNAMIC_NODE_KEYS = frozenset((*TOPIC_DEFAULTS, *OTHERS))
 FOR_ONE_BROKER = frozenset(("cordoned.log.dirs",))

@@ -7,6 +7,7 @@ left out: a file may have them, and they are reported as unknown.
 import sys
 
 from strandline.metadata.acls import principals_in
+from strandline.base.answer_memory import ANSWERS_BYTES_MAX
 from strandline.metadata.configs.config_key import (
     BOOLEAN,
     DOUBLE,
@@ -58,6 +59,14 @@ def principals(value: ConfigValue) -> str | None:
     assert isinstance(value, str)
     wrong = [one for one in principals_in(value) if ":" not in one]
     return f"expected a string in format principalType:principalName but got {wrong[0]}" if wrong else None
+def numbers_of_addresses(value: ConfigValue) -> str | None:
+    """ "address:number" entries, separated by commas."""
+    assert isinstance(value, str)
+    for entry in filter(None, value.split(",")):
+        address, colon, number = entry.rpartition(":")
+        if not (colon and address.strip() and number.strip().isascii() and number.strip().isdigit()):
+            return f"expected address:number, not {entry}"
+    return None
 
 
 def distinct_or_all(value: ConfigValue) -> str | OfList | None:
@@ -223,6 +232,15 @@ ROWS = (
     ConfigKey("socket.request.max.bytes", INT, 100 * MIB, at_least(1)),
     ConfigKey("socket.listen.backlog.size", INT, 50, at_least(1)),
     ConfigKey("connections.max.idle.ms", LONG, 600_000),
+    # Limits against clients that take too much (KIP-308, KIP-402, KIP-612)
+    ConfigKey("max.connections", INT, INT_MAX, at_least(0)),
+    ConfigKey("max.connections.per.ip", INT, INT_MAX, at_least(0)),
+    ConfigKey("max.connections.per.ip.overrides", STRING, "", numbers_of_addresses),
+    ConfigKey("max.connection.creation.rate", INT, INT_MAX, at_least(0)),
+    ConfigKey("queued.max.request.bytes", LONG, -1),
+    # Not Kafka's, whose answers lie in files until the client takes them.
+    ConfigKey("strandline.queued.response.max.bytes", LONG, ANSWERS_BYTES_MAX, at_least(4 * MIB)),
+    ConfigKey("strandline.connection.setup.timeout.ms", LONG, 30_000),
     # Not Kafka's: where metrics are served, as host:port. An empty host is 127.0.0.1, port 0 any free one.
     ConfigKey(METRICS_LISTENER, STRING, None, host_and_port),
 )

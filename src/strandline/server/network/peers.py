@@ -24,6 +24,7 @@ from strandline.base.ports import Buffer
 from strandline.security.sasl.node_secret import Introduction, version_of
 from strandline.security.secret import ClusterSecret
 from strandline.server.network.framing import Framed
+from strandline.server.network.request_memory import RequestMemory
 from strandline.wire.api import api_of
 from strandline.wire.frame import decode_response, encode_request
 from strandline.wire.primitive import Malformed
@@ -79,7 +80,7 @@ class Link(Framed):
     """One outbound connection and the requests that wait on it."""
 
     def __init__(self, peers: "Peers", endpoint: Endpoint, channel: str) -> None:
-        super().__init__(ANSWER_BYTES_MAX)
+        super().__init__(ANSWER_BYTES_MAX, RequestMemory())
         self.peers = peers
         self.endpoint = endpoint
         self.channel = channel
