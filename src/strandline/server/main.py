@@ -248,6 +248,7 @@ class Driver:
         pump.connect(
             self.net.reply,
             self.net.authenticated,
+            self.net.throttle,
             self.net.close_one,
             self.peers.send,
             self.peers.probe,

@@ -2,8 +2,8 @@
 
 Invariants:
   - answers leave in the order of requests, whatever order the node replies in;
-  - a connection has at most `UNANSWERED_MAX` unanswered requests: at the bound, and while its write buffer is above the
-    high-water mark, nothing more is read from it;
+  - a connection has at most `UNANSWERED_MAX` unanswered requests: at the bound, while its write buffer is above the
+    high-water mark, and while it is throttled, nothing more is read from it;
   - a frame that cannot be parsed costs its own connection and one log line, nothing else;
   - the node hears of every connection's end, once.
 """
@@ -28,6 +28,7 @@ from strandline.base.effects import (
     Received,
     Reply,
     ReplyTo,
+    Throttle,
 )
 from strandline.base.errors import ErrorCode
 from strandline.base.ports import Buffer
@@ -87,6 +88,7 @@ class Connection(Framed):
         self.writable = True
         self.heard = True  # since the last sweep of idle connections
         self.closed = False
+        self.throttles = 0  # that are not over
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert self.number not in self.net.connections
@@ -195,11 +197,24 @@ class Connection(Framed):
 
     def resume(self) -> None:
         assert self.stopped or not self.closed, "nothing more is read"
-        if self.stopped and self.writable and not self.closed and len(self.slots) < UNANSWERED_MAX:
+        has_room = self.writable and not self.throttles and len(self.slots) < UNANSWERED_MAX
+        if self.stopped and has_room and not self.closed:
             self.stopped = False
             self.parse_rest()
             if not self.stopped:
                 self.transport.resume_reading()
+
+    def throttle(self, ms: int) -> None:
+        """Read nothing more for this long. Of several throttles the last to end counts."""
+        self.throttles += 1
+        self.stop()
+        self.net.loop.call_later(ms / 1000, self.throttled)
+
+    def throttled(self) -> None:
+        assert self.throttles > 0
+        self.throttles -= 1
+        self.heard = True  # it was not idle
+        self.resume()
 
     def pause_writing(self) -> None:
         self.writable = False
@@ -289,6 +304,11 @@ class Net:
         if connection is not None and not connection.closed:  # else nobody is left to hear the answer
             connection.reply(effect)
 
+    def throttle(self, effect: Throttle) -> None:
+        connection = self.connections.get(effect.connection)
+        if connection is not None and not connection.closed:
+            connection.throttle(effect.ms)
+
     def authenticated(self, effect: Authenticated) -> None:
         connection = self.connections.get(effect.connection)
         if connection is not None and not connection.closed:
@@ -304,7 +324,8 @@ class Net:
         one to two times the idle limit's half, so never before half of it and never after the whole."""
         assert self.config.idle_ms_max > 0
         for connection in list(self.connections.values()):
-            if not connection.heard and not connection.slots and not connection.closed:
+            is_idle = not (connection.heard or connection.slots or connection.throttles)
+            if is_idle and not connection.closed:
                 log.debug("closing idle connection %d from %s", connection.number, connection.caller.host)
                 connection.close()
             connection.heard = False
