@@ -10,6 +10,7 @@ from tests.unit.metadata.test_image import quota, topic
 from strandline.base.effects import Caller, Effect, Received, Reply, ReplyTo, Throttle
 from strandline.base.errors import ErrorCode as E
 from strandline.base.time import Instant
+from strandline.broker.quotas.metrics import families
 from strandline.broker.quotas.throttling import ClientQuotas, QuotaConfig
 from strandline.metadata.image import Image
 from strandline.wire.messages.groups.heartbeat import HeartbeatRequest, HeartbeatResponse
@@ -116,7 +117,8 @@ def test_who_produces_more_than_the_quota_waits_as_long_as_its_windows_are_too_f
     world.now = Instant(T0 + 3000)
     assert world.ask(produce(0), ProduceResponse())[1] == 0
     assert world.ask(HeartbeatRequest(), HeartbeatResponse())[1] == 0
-    assert world.quotas.throttled == 3
+    found = {row.metric.name: dict(row.samples)[("producer_byte_rate",)] for row in families(world.quotas)}
+    assert found == {"strandline_client_throttled_total": 3, "strandline_client_throttle_time_ms_total": 1501}
 
 
 def test_an_answer_to_a_fetch_counts_when_it_goes_and_a_fetch_is_cut_to_all_windows() -> None:
