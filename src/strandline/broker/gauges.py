@@ -20,6 +20,7 @@ from strandline.broker.broker import Broker
 from strandline.broker.committed import Committed
 from strandline.broker.lifecycle import Leaving, Left, Lifecycle, Registered, Registering
 from strandline.broker.node import Node
+from strandline.broker.quotas import metrics as quota_metrics
 from strandline.controller.controller import Controller
 from strandline.controller.partitions.standing import Standing, standings
 from strandline.metadata.image import Image, effective_min_isr
@@ -159,6 +160,7 @@ def families(node: Node, readings: list[PartitionReading], now: Instant) -> Iter
     yield Family(table.INFO, [((str(node.me), roles, VERSION, node.cluster_id), 1)])
     if node.broker is not None:
         yield from of_broker(node.broker, node.committed, readings, now)
+        yield from quota_metrics.families(node.quotas)
     if node.controller is not None:
         yield from of_controller(node)
     yield from of_quorum(node.quorum)

@@ -12,6 +12,7 @@ Invariant: names are distinct; a counter's ends in `_total`, and no other's does
 from strandline.base.metrics import Kind, Labels, Metric
 from strandline.broker import transaction_metrics
 from strandline.broker.metrics import of_limits
+from strandline.broker.quotas import metrics as quota_metrics
 
 
 def rows(kind: Kind, labels: Labels, *table: tuple[str, str, str]) -> tuple[Metric, ...]:
@@ -449,6 +450,7 @@ METRICS: tuple[Metric, ...] = (
     CONSUMER_LAG,
     MAX_LAG,
     *transaction_metrics.METRICS,
+    *quota_metrics.METRICS,
     *TOPIC_COUNTERS.values(),
     REPLICATION_IN,
     REPLICATION_OUT,

@@ -48,6 +48,7 @@ from strandline.broker.forward import Forwarded, Forwarding
 from strandline.broker.handlers import metadata
 from strandline.broker.lifecycle import Left
 from strandline.broker.parts import Parts, auto_topic
+from strandline.broker.quotas.throttling import ClientQuotas
 from strandline.broker.route import BROKER_ROUTES, CONTROLLER_ROUTES
 from strandline.controller.controller import Controller
 from strandline.controller.partitions.manual import is_manual
@@ -90,6 +91,8 @@ class Node:
         self.broker: Broker | None = Broker(parts) if config.is_broker else None
         self.authenticating = Authenticating(parts.secret, parts.rng)
         self.forwarding = Forwarding(config.integer("request.timeout.ms"))
+        self.quotas = ClientQuotas(parts.quota_config, parts.stopwatch)
+        self.has_quotas = False  # else clients' quotas are in nobody's way
         self.known_leader: tuple[NodeId, int] = (NOBODY, -1)
         self.new_leaders = 0  # how often this node has heard of another controller
         self.own_requests: dict[int, Token] = {}
@@ -113,6 +116,7 @@ class Node:
                 return self.propagate(self.received(event, now), now)
             case Disconnected(connection=connection):
                 self.authenticating.forget(connection)
+                self.quotas.forget(connection)
                 return self.propagate(self.controller.step(event, now) if self.controller is not None else [], now)
             case _:
                 return self.propagate(self.answered(event, now), now)
@@ -164,6 +168,7 @@ class Node:
         assert self.controller is None or not self.controller.is_active or self.quorum.is_leader
         assert not self.written, "what was written is carried out"
         self.forwarding.check()
+        self.quotas.check()
         assert max(self.own_requests, default=0) <= self.own_count
         if self.controller is not None and self.controller.is_active:
             assert self.controller.epoch == self.quorum.leader_epoch, "it writes for this leadership"
@@ -210,6 +215,9 @@ class Node:
         route = routes.get(type(event.message))
         if route is None:
             return [Close(event.to.connection, f"api {event.to.api_key} is not served on {event.caller.listener}")]
+        if self.has_quotas and routes is BROKER_ROUTES:
+            taken = self.quotas.take(event, self.image, now)
+            return taken if isinstance(taken, list) else route(self, taken, now)
         return route(self, event, now)
 
     def hold(self, event: Received) -> list[Effect]:
@@ -264,7 +272,7 @@ class Node:
                     done.append(effect)
             more += self.consequences(now)
             if not more:
-                return done
+                return self.quotas.settle(done, now) if self.has_quotas else done
             effects = more
 
     def consequences(self, now: Instant) -> list[Effect]:
@@ -293,6 +301,7 @@ class Node:
         assert self.quorum.high_watermark > self.committed.end
         effects = self.committed.advance(self.quorum.high_watermark, now)
         delta = self.image.take_delta()
+        self.has_quotas = self.quotas.follow(self.image)
         if self.broker is not None:
             effects += self.broker.apply(self.image, delta, self.committed.end, now)
             effects += self.answer_metadata(self.broker, now, moved=True)

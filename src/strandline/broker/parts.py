@@ -1,6 +1,6 @@
 """What a node is made of, put together from its configuration and what its disk says about its past."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from msgspec.structs import replace
 
@@ -12,6 +12,7 @@ from strandline.base.value import Value
 from strandline.broker.bootstrap_file import initial_features, initial_users
 from strandline.broker.config import NodeConfig
 from strandline.broker.lifecycle import Identity, LifecycleConfig
+from strandline.broker.quotas.throttling import QuotaConfig
 from strandline.controller.basis import ControllerConfig
 from strandline.controller.controller import MetadataWriter
 from strandline.group.classic import GroupConfig
@@ -49,6 +50,7 @@ class Parts(Value, frozen=True):
     initial_features: dict[str, int]
     secret: ClusterSecret | None  # None: nodes need not prove that they are
     initial_users: tuple[UserScramCredentialRecord, ...]
+    stopwatch: Callable[[], int]  # in nanoseconds, for quotas of requests' time
 
     @property
     def lifecycle_config(self) -> LifecycleConfig:
@@ -85,6 +87,16 @@ class Parts(Value, frozen=True):
             recovery_timeout_ms=self.config.integer("unclean.recovery.timeout.ms"),
             initial_features=self.initial_features,
             initial_users=self.initial_users,
+        )
+
+    @property
+    def quota_config(self) -> QuotaConfig:
+        return QuotaConfig(
+            window_count=self.config.integer("quota.window.num"),
+            window_ms=1000 * self.config.integer("quota.window.size.seconds"),
+            mutation_window_count=self.config.integer("controller.quota.window.num"),
+            mutation_window_ms=1000 * self.config.integer("controller.quota.window.size.seconds"),
+            default_partitions=self.config.integer("num.partitions"),
         )
 
     @property
@@ -141,6 +153,11 @@ class Parts(Value, frozen=True):
         )
 
 
+def stopped() -> int:
+    """A stopwatch by which nothing takes time."""
+    return 0
+
+
 def prepare(
     config: NodeConfig,
     disk: Disk,
@@ -148,6 +165,7 @@ def prepare(
     where: Mapping[str, Endpoint],
     now: Instant,
     secret: ClusterSecret | None = None,
+    stopwatch: Callable[[], int] = stopped,
 ) -> Parts:
     """Read what the disk knows. `where`: each listener's real endpoint, by name.
 
@@ -185,6 +203,7 @@ def prepare(
         initial_features=initial_features(disk, config),
         secret=secret,
         initial_users=initial_users(disk, config),
+        stopwatch=stopwatch,
     )
 
 

@@ -250,6 +250,7 @@ class Driver:
         pump.connect(
             self.net.reply,
             self.net.authenticated,
+            self.net.throttle,
             self.net.close_one,
             self.peers.send,
             self.peers.probe,

@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Mapping
 from pathlib import Path
+from time import perf_counter_ns
 
 from strandline.base.effects import Endpoint
 from strandline.base.ports import Disk, Rng
@@ -19,7 +20,7 @@ USAGE = """usage: strandline node --config FILE
 
 def make_node(config: NodeConfig, disk: Disk, rng: Rng, where: Mapping[str, Endpoint]) -> Node:
     now = Clock().now()
-    return Node(prepare(config, disk, rng, where, now, secret_of(config)), now)
+    return Node(prepare(config, disk, rng, where, now, secret_of(config), perf_counter_ns), now)
 
 
 def run_node(arguments: list[str], disk_of: DiskOf = real_disk) -> int:

@@ -30,6 +30,7 @@ from strandline.base.effects import (
     Save,
     Send,
     Sync,
+    Throttle,
 )
 from strandline.base.ports import DiskError, DiskFull
 from strandline.base.time import NEVER, Instant
@@ -85,6 +86,7 @@ class Pump:
         self,
         reply: Callable[[Reply], None],
         authenticated: Callable[[Authenticated], None],
+        throttle: Callable[[Throttle], None],
         close: Callable[[Close], None],
         send: Callable[[Send], None],
         probe: Callable[[Probe], None],
@@ -94,8 +96,8 @@ class Pump:
     ) -> None:
         """Say who performs the effects; they need the pump to be built first, for their events."""
         assert Reply not in self.perform, "connected once"
-        self.perform |= {Reply: reply, Authenticated: authenticated, Close: close, Send: send, Probe: probe}
-        self.perform |= {Sync: flush, Save: flush, Remove: remove, AwaitRoom: await_room}
+        self.perform |= {Reply: reply, Authenticated: authenticated, Throttle: throttle, Close: close}
+        self.perform |= {Send: send, Probe: probe, Sync: flush, Save: flush, Remove: remove, AwaitRoom: await_room}
 
     def event(self, event: Event) -> None:
         self.run(self.node.step, event)

@@ -16,6 +16,7 @@ from tests.mutants.tables.log.transactions import TRANSACTIONS
 from tests.mutants.tables.metadata import METADATA
 from tests.mutants.tables.planted import PLANTED
 from tests.mutants.tables.quorum import QUORUM
+from tests.mutants.tables.quotas import QUOTAS
 from tests.mutants.tables.replica.copying import COPYING
 from tests.mutants.tables.replica.leaders import LEADERS
 from tests.mutants.tables.replica.replica import REPLICA
@@ -52,6 +53,7 @@ MUTANTS: dict[str, Mutant] = table(
     *PLANTED.values(),
     *PRODUCERS.values(),
     *QUORUM.values(),
+    *QUOTAS.values(),
     *REPLICA.values(),
     *RETURNED.values(),
     *STOPS.values(),

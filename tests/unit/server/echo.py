@@ -108,6 +108,7 @@ class Rig:
         self.pump.connect(
             self.net.reply,
             self.net.authenticated,
+            self.net.throttle,
             self.net.close_one,
             self.peers.send,
             self.peers.probe,

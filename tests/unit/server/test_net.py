@@ -5,13 +5,13 @@ from struct import pack
 
 import pytest
 
-from strandline.base.effects import Close, Disconnected, Received
+from strandline.base.effects import Close, Disconnected, Received, Throttle
 from strandline.server.network.net import UNANSWERED_MAX, NetConfig
 from strandline.wire.frame import decode_response, encode_request
 from strandline.wire.messages.cluster.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from strandline.wire.messages.quorum.vote import VoteRequest
 
-from .echo import heartbeat, produce, rig, run
+from .echo import Rig, heartbeat, produce, rig, run
 
 
 def test_pipelined_requests_are_answered_in_order_though_completed_out_of_order() -> None:
@@ -218,6 +218,37 @@ def test_requests_of_unknown_versions_count_as_unanswered_while_an_earlier_one_w
             assert await client.answer() == (0, 1)
             for number in range(3 * UNANSWERED_MAX):
                 assert decode_response(ApiVersionsResponse, 0, memoryview(await client.frame()))[0] == number
+
+    run(scenario)
+
+
+async def next_sweep(it: Rig) -> None:
+    """Of idle connections."""
+    last = it.net.sweeper
+    await it.until(lambda: it.net.sweeper is not last)
+
+
+def test_from_a_throttled_connection_nothing_is_read_until_the_last_throttle_is_over() -> None:
+    async def scenario() -> None:
+        async with rig(NetConfig(idle_ms_max=20)) as it:
+            client, other = await it.client(), await it.client()
+            client.send(1, "hold")
+            await it.until(lambda: len(it.node.parked) == 1)
+            (number,) = (one.number for one in it.net.connections.values() if one.slots)
+            connection = it.net.connections[number]
+            it.node.then = [Throttle(number, 3_600_000), Throttle(number, 3_600_000), Throttle(999, 1)]
+            other.send(2, "release")
+            assert await client.answer() == (0, 1), "what was asked before is answered"
+            for generation in range(3, 9):
+                client.send(generation)
+            for ends in (1, 2):
+                for _ in range(3):
+                    await next_sweep(it)
+                assert connection.throttles == 3 - ends
+                assert len([event for event in it.node.events if isinstance(event, Received)]) == 2
+                assert number in it.net.connections, "it is not closed as idle"
+                connection.throttled()
+            assert [(await client.answer())[1] for _ in range(6)] == [3, 4, 5, 6, 7, 8]
 
     run(scenario)
 

@@ -28,6 +28,7 @@ from strandline.broker.quotas.mutations import mutations_of, with_refused, with_
 from strandline.broker.quotas.rates import Rate, TokenBucket
 from strandline.metadata.image import Image
 from strandline.metadata.security.quotas import (
+    CLIENT_KEYS,
     CONSUMER_BYTE_RATE,
     CONTROLLER_MUTATION_RATE,
     PRODUCER_BYTE_RATE,
@@ -72,7 +73,8 @@ class ClientQuotas:
         self.pending: dict[int, dict[int, Pending]] = {}  # by connection and sequence
         self.current: Pending | None = None  # whose time runs
         self.began_ns = 0
-        self.throttled = 0  # answers, since the start
+        # By the quota that a client waits longest for: answers, and the sum of waits in ms, since the start.
+        self.throttled: dict[str, tuple[int, int]] = dict.fromkeys(CLIENT_KEYS, (0, 0))
 
     def follow(self, image: Image) -> bool:
         """Take over the image's quotas. Is there anything to do?"""
@@ -172,22 +174,22 @@ class ClientQuotas:
             message = with_refused(pending.request, message, pending.refused)
         if isinstance(message, FetchResponse):
             self.count(CONSUMER_BYTE_RATE, pending, fetched_bytes(message), now)
-        wait_ms = min(max(self.waits(pending, now)), THROTTLE_MS_MAX)
+        wait_ms, kind = max(self.waits(pending, now))
+        wait_ms = min(wait_ms, THROTTLE_MS_MAX)
         if wait_ms == 0:
             return [reply if message is reply.message else Reply(reply.to, message)]
-        self.throttled += 1
+        count, sum_ms = self.throttled[kind]
+        self.throttled[kind] = (count + 1, sum_ms + wait_ms)
         if message is not None and "throttle_time_ms" in message.__struct_fields__:
             message = replace(message, throttle_time_ms=max(wait_ms, message.throttle_time_ms))
         return [Reply(reply.to, message), Throttle(reply.to.connection, wait_ms)]
 
-    def waits(self, pending: Pending, now: Instant) -> tuple[int, ...]:
+    def waits(self, pending: Pending, now: Instant) -> list[tuple[int, str]]:
         """In milliseconds, for each quota that the request used."""
-        by_bytes = BYTE_RATES.get(pending.request)
-        return (
-            pending.wait_ms,
-            0 if by_bytes is None else self.wait_ms(by_bytes, pending, now),
-            min(self.wait_ms(REQUEST_PERCENTAGE, pending, now), self.config.window_ms),
-        )
+        time_ms = min(self.wait_ms(REQUEST_PERCENTAGE, pending, now), self.config.window_ms)
+        found = [(pending.wait_ms, CONTROLLER_MUTATION_RATE), (time_ms, REQUEST_PERCENTAGE)]
+        kind = BYTE_RATES.get(pending.request)
+        return found if kind is None else [*found, (self.wait_ms(kind, pending, now), kind)]
 
     def wait_ms(self, kind: str, pending: Pending, now: Instant) -> int:
         quota = self.limits.quota(kind, pending.user, pending.client_id)

@@ -6,8 +6,8 @@ left out: a file may have them, and they are reported as unknown.
 
 import sys
 
-from strandline.metadata.acls import principals_in
 from strandline.base.answer_memory import ANSWERS_BYTES_MAX
+from strandline.metadata.acls import principals_in
 from strandline.metadata.configs.config_key import (
     BOOLEAN,
     DOUBLE,
@@ -59,6 +59,8 @@ def principals(value: ConfigValue) -> str | None:
     assert isinstance(value, str)
     wrong = [one for one in principals_in(value) if ":" not in one]
     return f"expected a string in format principalType:principalName but got {wrong[0]}" if wrong else None
+
+
 def numbers_of_addresses(value: ConfigValue) -> str | None:
     """ "address:number" entries, separated by commas."""
     assert isinstance(value, str)
@@ -198,6 +200,10 @@ ROWS = (
     ConfigKey("replication.quota.window.size.seconds", INT, 1, at_least(1)),
     ConfigKey("alter.log.dirs.replication.quota.window.num", INT, 11, at_least(1)),
     ConfigKey("alter.log.dirs.replication.quota.window.size.seconds", INT, 1, at_least(1)),
+    ConfigKey("quota.window.num", INT, 11, at_least(1)),
+    ConfigKey("quota.window.size.seconds", INT, 1, at_least(1)),
+    ConfigKey("controller.quota.window.num", INT, 11, at_least(1)),
+    ConfigKey("controller.quota.window.size.seconds", INT, 1, at_least(1)),
     ConfigKey("fetch.max.bytes", INT, 55 * MIB, at_least(1024)),
     ConfigKey("max.incremental.fetch.session.cache.slots", INT, 1000, at_least(0)),
     ConfigKey("max.request.partition.size.limit", INT, 2000, at_least(1)),

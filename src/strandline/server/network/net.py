@@ -2,8 +2,8 @@
 
 Invariants:
   - answers leave in the order of requests, whatever order the node replies in;
-  - a connection has at most `UNANSWERED_MAX` unanswered requests: at the bound, and while its write buffer is above the
-    high-water mark, nothing more is read from it;
+  - a connection has at most `UNANSWERED_MAX` unanswered requests: at the bound, while its write buffer is above the
+    high-water mark, and while it is throttled, nothing more is read from it;
   - a frame that cannot be parsed costs its own connection and at most one log line, nothing else;
   - the node hears of every connection's end, once.
 """
@@ -28,6 +28,7 @@ from strandline.base.effects import (
     Received,
     Reply,
     ReplyTo,
+    Throttle,
 )
 from strandline.base.errors import ErrorCode
 from strandline.base.ports import Buffer
@@ -95,6 +96,7 @@ class Connection(Unsent):
         self.heard = True  # since the last sweep of idle connections
         self.closed = False
         self.opened_s = net.loop.time()
+        self.throttles = 0  # that are not over
 
     @property
     def is_protected(self) -> bool:
@@ -217,6 +219,7 @@ class Connection(Unsent):
         if (
             self.stopped
             and self.writable
+            and not self.throttles
             and not self.closed
             and len(self.slots) < UNANSWERED_MAX
             and self.kept <= WRITE_BUFFER_BYTES
@@ -225,6 +228,18 @@ class Connection(Unsent):
             self.parse_rest()
             if not self.stopped:
                 self.transport.resume_reading()
+
+    def throttle(self, ms: int) -> None:
+        """Read nothing more for this long. Of several throttles the last to end counts."""
+        self.throttles += 1
+        self.stop()
+        self.net.loop.call_later(ms / 1000, self.throttled)
+
+    def throttled(self) -> None:
+        assert self.throttles > 0
+        self.throttles -= 1
+        self.heard = True  # it was not idle
+        self.resume()
 
     def wait_for_memory(self) -> None:
         self.stop()
@@ -361,6 +376,11 @@ class Net:
         if connection is not None and not connection.closed:  # else nobody is left to hear the answer
             connection.reply(effect)
 
+    def throttle(self, effect: Throttle) -> None:
+        connection = self.connections.get(effect.connection)
+        if connection is not None and not connection.closed:
+            connection.throttle(effect.ms)
+
     def authenticated(self, effect: Authenticated) -> None:
         connection = self.connections.get(effect.connection)
         if connection is not None and not connection.closed:
@@ -376,7 +396,8 @@ class Net:
         one to two times the idle limit's half, so never before half of it and never after the whole."""
         assert self.config.idle_ms_max > 0
         for connection in list(self.connections.values()):
-            if not connection.heard and not connection.slots and not connection.closed:
+            is_idle = not (connection.heard or connection.slots or connection.throttles)
+            if is_idle and not connection.closed:
                 log.debug("closing idle connection %d from %s", connection.number, connection.caller.host)
                 connection.close()
             connection.heard = False

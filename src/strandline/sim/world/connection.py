@@ -161,6 +161,8 @@ class Connection:
         self.answered = 0
         self.is_failed = False  # at the source
         self.is_shadow = False  # nobody waits for the answers
+        self.reads_from = 0  # the time from which the target reads requests again
+        self.held: deque[bytes] = deque()  # requests that it has not read
         self.up.push(self.dialled)
 
     # --- at the source
@@ -238,7 +240,19 @@ class Connection:
         self.network.arrives(passage)
         self.target.deliver(self.target_life, lambda: self.take_request(frame))
 
+    def throttle(self, ms: int) -> None:
+        self.reads_from = max(self.reads_from, self.network.time.now + ms)
+        self.network.time.later(ms, lambda: self.target.deliver(self.target_life, self.read_on))
+
+    def read_on(self) -> None:
+        while self.held and self.reads_from <= self.network.time.now:
+            self.serve(self.held.popleft())
+
     def take_request(self, frame: bytes) -> None:
+        self.held.append(frame)
+        self.read_on()
+
+    def serve(self, frame: bytes) -> None:
         if not self.is_accepted():
             return
         request = decode_request(memoryview(bytearray(frame))[4:])

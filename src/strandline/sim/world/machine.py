@@ -28,6 +28,7 @@ from strandline.base.effects import (
     Sync,
     Synced,
     SyncFailed,
+    Throttle,
 )
 from strandline.base.ids import NodeId, TopicIdPartition, Uuid
 from strandline.base.ports import DiskError, DiskFull
@@ -256,6 +257,9 @@ class Machine(Station):
                 self.world.laws.replies(self, effect)
                 if connection is not None:
                     connection.reply(effect)
+            case Throttle(connection=number, ms=ms):
+                if number in self.inbound:
+                    self.inbound[number].throttle(ms)
             case Sync() | Save():
                 self.network.count(effect.content if isinstance(effect, Save) else "\n".join(effect.paths).encode())
                 self.flushes.append(effect)

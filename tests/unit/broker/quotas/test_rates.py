@@ -33,7 +33,7 @@ def test_a_rate_is_what_was_recorded_in_the_windows_that_count() -> None:
             assert len(rate.windows) <= count
 
 
-def test_after_the_wait_the_rate_is_the_limit_if_the_windows_are_still_there() -> None:
+def test_the_wait_is_as_long_as_what_was_used_lasts_at_the_limit_less_the_windows() -> None:
     rate, now = Rate(11, 1000), Instant(50_000)
     rate.record(12_000, now)
     wait_ms = rate.throttle_ms(1000.0, now)
