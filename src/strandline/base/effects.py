@@ -39,12 +39,17 @@ class ReplyTo(Value, frozen=True):
 NAME_SHOWN = 100  # letters of a client id
 
 
+ANONYMOUS = "User:ANONYMOUS"  # KafkaPrincipal.ANONYMOUS: nobody asked who it is
+
+
 class Caller(Value, frozen=True):
-    """Who asked: for group members, quotas and error messages."""
+    """Who asked: for permissions, group members, quotas and error messages."""
 
     client_id: str
     host: str  # of the remote side, without port
     listener: str  # the listener name: "PLAINTEXT", "CONTROLLER"
+    principal: str = ANONYMOUS  # as the connection proved it, "TYPE:NAME"
+    is_node: bool = False  # it proved that it knows the cluster's secret
 
     @property
     def named(self) -> str:
