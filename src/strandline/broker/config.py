@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from strandline.base.effects import Endpoint
 from strandline.base.ids import NodeId
 from strandline.base.value import Value
+from strandline.metadata.acls import principals_in
 from strandline.metadata.configs.config_key import ConfigValue, invalid
 from strandline.metadata.configs.node_configs import ALL_DIRECTORIES, METRICS_LISTENER
 from strandline.metadata.configs.node_configs import NODE_CONFIGS as NODE_CONFIGS
@@ -125,6 +126,20 @@ class NodeConfig(Value, frozen=True):
     @property
     def is_controller(self) -> bool:
         return "controller" in self.texts("process.roles")
+
+    @property
+    def has_authorizer(self) -> bool:
+        return bool(self.text("authorizer.class.name"))
+
+    @property
+    def super_users(self) -> frozenset[str]:
+        """Principals to whom everything is permitted."""
+        return frozenset(principals_in(self.text("super.users")))
+
+    @property
+    def allows_everyone(self) -> bool:
+        """Is everything permitted on a resource that no ACL is about?"""
+        return self.boolean("allow.everyone.if.no.acl.found")
 
     @property
     def controller_listener_names(self) -> tuple[str, ...]:

@@ -12,6 +12,7 @@ from strandline.broker.forward import Forwarding
 from strandline.broker.handlers import (
     alter_replica_log_dirs,
     api_versions,
+    describe_acls,
     describe_cluster,
     describe_configs,
     describe_log_dirs,
@@ -68,6 +69,9 @@ from strandline.wire.messages.records.init_producer_id import InitProducerIdRequ
 from strandline.wire.messages.records.list_offsets import ListOffsetsRequest
 from strandline.wire.messages.records.offset_for_leader_epoch import OffsetForLeaderEpochRequest
 from strandline.wire.messages.records.produce import ProduceRequest
+from strandline.wire.messages.security.create_acls import CreateAclsRequest
+from strandline.wire.messages.security.delete_acls import DeleteAclsRequest
+from strandline.wire.messages.security.describe_acls import DescribeAclsRequest
 from strandline.wire.messages.topics.alter_partition_reassignments import AlterPartitionReassignmentsRequest
 from strandline.wire.messages.topics.create_partitions import CreatePartitionsRequest
 from strandline.wire.messages.topics.create_topics import CreateTopicsRequest
@@ -186,6 +190,9 @@ BROKER_ROUTES: dict[type, Route] = {
     DescribeClusterRequest: describe_cluster.answer,
     DescribeTopicPartitionsRequest: describe_topic_partitions.answer,
     DescribeConfigsRequest: describe_configs.answer,
+    DescribeAclsRequest: describe_acls.answer,
+    CreateAclsRequest: pass_on,
+    DeleteAclsRequest: pass_on,
     InitProducerIdRequest: init_producer_id,
     AlterReplicaLogDirsRequest: alter_replica_log_dirs.answer,
     DescribeLogDirsRequest: describe_log_dirs.answer,
@@ -229,6 +236,9 @@ CONTROLLER_ROUTES: dict[type, Route] = {
     ApiVersionsRequest: api_versions.answer,
     DescribeClusterRequest: describe_cluster.answer,
     DescribeConfigsRequest: describe_configs.answer,
+    DescribeAclsRequest: describe_acls.answer,
+    CreateAclsRequest: to_controller,
+    DeleteAclsRequest: to_controller,
     VoteRequest: to_quorum,
     BeginQuorumEpochRequest: to_quorum,
     EndQuorumEpochRequest: to_quorum,

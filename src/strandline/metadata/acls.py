@@ -21,6 +21,8 @@ from strandline.metadata.security_records import AccessControlEntryRecord
 WILDCARD = "*"  # a LITERAL resource of this name is every resource of its type; so is a host
 WILDCARD_PRINCIPAL = "User:*"
 CLUSTER_NAME = "kafka-cluster"  # the one resource of the type CLUSTER
+TEXT_MAX = 32767  # bytes: older versions of the APIs have no room for more
+SHOWN = 200  # characters of a text in a message, which has no more room either
 
 
 class ResourceType(IntEnum):
@@ -111,6 +113,15 @@ class AclFilter(Value, frozen=True):
     operation: AclOperation = AclOperation.ANY
     permission: AclPermission = AclPermission.ANY
 
+    @property
+    def named(self) -> Acl | None:
+        """The one ACL that every field names; None if the filter may find several."""
+        name, principal, host = self.resource_name, self.principal, self.host
+        if name is None or principal is None or host is None:
+            return None
+        acl = Acl(self.resource_type, name, self.pattern_type, principal, host, self.operation, self.permission)
+        return acl if why_meaningless(acl) is None else None
+
     def matches(self, acl: Acl) -> bool:
         return (
             self.resource_type in (ResourceType.ANY, acl.resource_type)
@@ -138,6 +149,11 @@ def affects(acl: Acl, name: str) -> bool:
     return acl.resource_name in (name, WILDCARD)
 
 
+def principals_in(text: str) -> tuple[str, ...]:
+    """The principals of a list such as `super.users`, as "User:a;User:b": names may have commas in them."""
+    return tuple(part.strip() for part in text.split(";") if part.strip())
+
+
 # --- what is refused
 
 
@@ -157,6 +173,8 @@ def why_invalid(acl: Acl) -> Refused | None:
         # No metadata.version of this program knows ranges of addresses: such an ACL would silently match nobody.
         why = "CIDR-based ACL host patterns require metadata version 4.4-IV1 or higher."
         return ErrorCode.UNSUPPORTED_VERSION, why
+    if any(len(text.encode()) > TEXT_MAX for text in (acl.resource_name, acl.principal, acl.host)):
+        return ErrorCode.INVALID_REQUEST, f"No name, principal or host is longer than {TEXT_MAX} bytes"
     return None
 
 
@@ -171,9 +189,10 @@ def why_meaningless(acl: Acl) -> str | None:
     if acl.permission not in (AclPermission.DENY, AclPermission.ALLOW):
         return f"Invalid permissionType {acl.permission.name}"
     if ":" not in acl.principal:
+        shown = acl.principal[:SHOWN]
         return (
-            f"Could not parse principal from `{acl.principal}` (no colon is present separating the principal type from"
-            " the principal name)"
+            f"Could not parse principal from `{shown}` (no colon is present separating the principal type from the"
+            " principal name)"
         )
     return None
 

@@ -26,6 +26,8 @@ from strandline.wire.messages.cluster.incremental_alter_configs import (
 from strandline.wire.messages.cluster.unregister_broker import UnregisterBrokerRequest
 from strandline.wire.messages.cluster.update_features import UpdateFeaturesRequest
 from strandline.wire.messages.own.acknowledge_losses import AcknowledgeLossesRequest, SeenLosses
+from strandline.wire.messages.security.create_acls import AclCreation, CreateAclsRequest
+from strandline.wire.messages.security.delete_acls import DeleteAclsFilter, DeleteAclsRequest
 from strandline.wire.messages.topics.alter_partition_reassignments import (
     AlterPartitionReassignmentsRequest,
     ReassignablePartition,
@@ -149,6 +151,8 @@ FULL: dict[type, Any] = {
     CreateTopicsRequest: CREATE,
     DeleteTopicsRequest: DeleteTopicsRequest(topic_names=("t",)),
     CreatePartitionsRequest: CreatePartitionsRequest(topics=(CreatePartitionsTopic(name="t", count=2),)),
+    CreateAclsRequest: CreateAclsRequest(creations=(AclCreation(resource_name="t"),)),
+    DeleteAclsRequest: DeleteAclsRequest(filters=(DeleteAclsFilter(),)),
     AlterConfigsRequest: AlterConfigsRequest(
         resources=(alter_configs.AlterConfigsResource(resource_type=2, resource_name="t"),)
     ),

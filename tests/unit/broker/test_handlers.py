@@ -19,6 +19,7 @@ from strandline.base.ids import (
 from strandline.base.time import Instant
 from strandline.broker.handlers import (
     api_versions,
+    describe_acls,
     describe_cluster,
     describe_configs,
     describe_topic_partitions,
@@ -28,6 +29,7 @@ from strandline.broker.handlers import (
 from strandline.broker.route import BROKER_ROUTES, CONTROLLER_ROUTES
 from strandline.broker.suspects import GLANCE_MS, Suspects
 from strandline.coordination.partitioning import partition_for
+from strandline.metadata.acls import Acl, AclOperation, AclPermission, PatternType, ResourceType
 from strandline.metadata.configs.node_configs import NODE_CONFIGS
 from strandline.metadata.features import ELR_FEATURE, METADATA_LEVEL, METADATA_VERSION, TXN_FEATURE
 from strandline.metadata.image import BROKER_RESOURCE, CLUSTER_DEFAULT, TOPIC_RESOURCE, Broker, Image, Partition, Topic
@@ -38,6 +40,7 @@ from strandline.wire.messages.cluster.describe_configs import DescribeConfigsReq
 from strandline.wire.messages.cluster.sasl_authenticate import SaslAuthenticateRequest
 from strandline.wire.messages.cluster.sasl_handshake import SaslHandshakeRequest
 from strandline.wire.messages.groups.find_coordinator import FindCoordinatorRequest
+from strandline.wire.messages.security.describe_acls import DescribeAclsRequest
 from strandline.wire.messages.topics.describe_topic_partitions import (
     Cursor,
     DescribeTopicPartitionsRequest,
@@ -54,6 +57,7 @@ A, B = Uuid(b"a" * 16), Uuid(b"b" * 16)
 class Settings:
     def __init__(self) -> None:
         self.explicit: dict[str, Any] = {}
+        self.has_authorizer = True
 
     def integer(self, name: str) -> int:
         value = self.explicit.get(name, NODE_CONFIGS[name].default)
@@ -192,6 +196,45 @@ def test_a_partition_without_a_leader_says_so() -> None:
     node.topic("t", A, 1, NOBODY)
     answer = ask(metadata, node, MetadataRequest(topics=None), 12)
     assert answer.topics[0].partitions[0].error_code == E.LEADER_NOT_AVAILABLE
+
+
+# --- DescribeAcls
+
+
+def test_acls_are_described_by_resource_and_in_one_order() -> None:
+    node = FakeNode()
+    prefixed, literal = PatternType.PREFIXED, PatternType.LITERAL
+    rows = [("b", literal, "User:b"), ("a", prefixed, "User:b"), ("b", literal, "User:a"), ("a", literal, "User:b")]
+    for at, (name, pattern, principal) in enumerate(rows):
+        acl = Acl(ResourceType.TOPIC, name, pattern, principal, "*", AclOperation.READ, AclPermission.ALLOW)
+        node.image.add_acl(Uuid(bytes([at] * 16)), acl)
+    acl = Acl(ResourceType.GROUP, "g", literal, "User:b", "::1", AclOperation.DELETE, AclPermission.DENY)
+    node.image.add_acl(Uuid(b"g" * 16), acl)
+
+    def described(**wanted: Any) -> list[Any]:
+        anything = {"resource_type_filter": 1, "pattern_type_filter": 1, "operation": 1, "permission_type": 1}
+        answer = ask(describe_acls, node, DescribeAclsRequest(**{**anything, **wanted}), 3)
+        assert answer.error_code == E.NONE
+        found = [[(a.principal, a.host, a.operation, a.permission_type) for a in row.acls] for row in answer.resources]
+        return [(row.resource_name, row.pattern_type, one) for row, one in zip(answer.resources, found, strict=True)]
+
+    a, b = ("User:a", "*", 3, 3), ("User:b", "*", 3, 3)
+    topics = [("a", 3, [b]), ("a", 4, [b]), ("b", 3, [a, b])]
+    assert described() == [*topics, ("g", 3, [("User:b", "::1", 6, 2)])]
+    assert described(resource_type_filter=2) == topics
+    assert described(resource_name_filter="ab", pattern_type_filter=2) == [("a", 4, [b])]
+    assert described(principal_filter="User:a") == [("b", 3, [a])]
+    assert described(host_filter="::2") == []
+
+
+def test_without_an_authorizer_or_a_meaning_no_acl_is_described() -> None:
+    node = FakeNode()
+    answer = ask(describe_acls, node, DescribeAclsRequest(resource_type_filter=2, operation=99, permission_type=1), 1)
+    assert (answer.error_code, answer.error_message) == (E.INVALID_REQUEST, "Unknown entryFilter.")
+    node.config.has_authorizer = False
+    answer = ask(describe_acls, node, DescribeAclsRequest(resource_type_filter=2, operation=1, permission_type=1), 1)
+    refused = (E.SECURITY_DISABLED, "No Authorizer is configured on the broker")
+    assert (answer.error_code, answer.error_message) == refused
 
 
 # --- FindCoordinator

@@ -52,6 +52,10 @@ INVALID = [
     (changed(resource_type=ResourceType.CLUSTER), "The only valid name for the CLUSTER resource is kafka-cluster"),
     (changed(principal="a"), f"Could not parse principal from `a` {COLON}"),
     (changed(principal=""), f"Could not parse principal from `` {COLON}"),
+    (changed(principal="a" * 9000), f"Could not parse principal from `{'a' * 200}` {COLON}"),
+    (changed(principal="User:" + "ü" * 16382), "No name, principal or host is longer than 32767 bytes"),
+    (changed(resource_name="a" * 32768), "No name, principal or host is longer than 32767 bytes"),
+    (changed(host="a" * 32768), "No name, principal or host is longer than 32767 bytes"),
     (changed(host=""), "Host pattern cannot be null or empty"),
     # Several faults: the first in Kafka's order.
     (changed(resource_name="", resource_type=ResourceType.ANY), "Invalid empty resource name"),
@@ -79,6 +83,7 @@ def test_a_range_of_addresses_needs_a_later_metadata_version() -> None:
         changed(pattern_type=PatternType.PREFIXED, permission=AclPermission.DENY),
         changed(principal="Group:of:a", host="::1"),
         changed(principal=":"),
+        changed(principal="User:" + "ü" * 16381),
         changed(operation=AclOperation.TWO_PHASE_COMMIT, resource_type=ResourceType.USER),
     ],
     ids=str,

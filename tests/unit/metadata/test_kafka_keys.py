@@ -35,6 +35,7 @@ broker.session.timeout.ms INT 9000 read-only -
 controlled.shutdown.enable BOOLEAN true read-only -
 request.timeout.ms INT 30000 read-only -
 controller.socket.timeout.ms INT 30000 read-only -
+authorizer.class.name STRING - read-only =
 log.dir LIST /tmp/kafka-logs read-only =
 log.dirs LIST - read-only =
 cordoned.log.dirs LIST - per-broker =
@@ -218,8 +219,10 @@ STRICTER = {
 }
 # No listener is added while a broker runs (docs/configs.md says so).
 READ_ONLY_HERE = frozenset(("listeners",))
+# Keys that Kafka leaves to the authorizer.
+OF_THE_AUTHORIZER = ("super.users", "allow.everyone.if.no.acl.found")
 # The scrubber is ours.
-FURTHER = ("listener.security.protocol.map", "strandline.", "log.cleaner.", "log.scrub.")
+FURTHER = (*OF_THE_AUTHORIZER, "listener.security.protocol.map", "strandline.", "log.cleaner.", "log.scrub.")
 Row = tuple[str, str, str, str, str]
 
 

@@ -83,6 +83,14 @@ OF_NODES = {
     "controlled.shutdown.enable": "Whether a broker moves its leaderships to other brokers before it stops.",
     "request.timeout.ms": "How long a client's request that is forwarded to the controller may take.",
     "controller.socket.timeout.ms": "How long a broker's own requests about replicas to the controller may take.",
+    "authorizer.class.name": (
+        "Kafka's name of the authorizer, so that ACLs decide who may do what; empty: everybody may do everything. All"
+        " nodes need the same."
+    ),
+    "super.users": "Principals to whom everything is permitted, as User:a;User:b.",
+    "allow.everyone.if.no.acl.found": (
+        "Whether everybody may do everything with a resource that no ACL is about. Otherwise only super users may."
+    ),
     "log.dir": "The directory of logs, if log.dirs is not set.",
     "log.dirs": "The directories of logs.",
     "cordoned.log.dirs": "The log directories that get no new replicas; * is all of them (KIP-1066).",

@@ -6,6 +6,7 @@ left out: a file may have them, and they are reported as unknown.
 
 import sys
 
+from strandline.metadata.acls import principals_in
 from strandline.metadata.configs.config_key import (
     BOOLEAN,
     DOUBLE,
@@ -41,6 +42,8 @@ REPLICA_SELECTORS = tuple(
     f"org.apache.kafka.common.replica.{name}" for name in ("LeaderSelector", "RackAwareReplicaSelector")
 )
 
+STANDARD_AUTHORIZER = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
+
 
 def host_and_port(value: ConfigValue) -> str | None:
     assert value is None or isinstance(value, str)
@@ -49,6 +52,12 @@ def host_and_port(value: ConfigValue) -> str | None:
     _, colon, port = value.rpartition(":")
     is_port = port.isascii() and port.isdigit() and len(port) < 6 and int(port) < 65536
     return None if colon and is_port else "expected host:port"
+
+
+def principals(value: ConfigValue) -> str | None:
+    assert isinstance(value, str)
+    wrong = [one for one in principals_in(value) if ":" not in one]
+    return f"expected a string in format principalType:principalName but got {wrong[0]}" if wrong else None
 
 
 def distinct_or_all(value: ConfigValue) -> str | OfList | None:
@@ -87,6 +96,10 @@ ROWS = (
     ConfigKey("controlled.shutdown.enable", BOOLEAN, True),
     ConfigKey("request.timeout.ms", INT, 30_000, at_least(1)),
     ConfigKey("controller.socket.timeout.ms", INT, 30_000, at_least(1)),
+    # Permissions
+    ConfigKey("authorizer.class.name", STRING, "", one_of("", STANDARD_AUTHORIZER)),
+    ConfigKey("super.users", STRING, "", principals),
+    ConfigKey("allow.everyone.if.no.acl.found", BOOLEAN, False),
     # Where logs and metadata lie
     ConfigKey("log.dir", LIST, ("/tmp/kafka-logs",), distinct),
     ConfigKey("log.dirs", LIST, None, distinct),
