@@ -9,18 +9,18 @@ from strandline.base.ids import Uuid
 from strandline.metadata.acls import Acl, AclOperation, AclPermission, PatternType, ResourceType
 from strandline.security.acls.authorizer import Authorizer
 
-O, T, P = AclOperation, ResourceType, PatternType
+LITERAL, PREFIXED = PatternType.LITERAL, PatternType.PREFIXED
 NAMES = ("a", "ab", "abc", "b", "*", "*x", "hardcode")
 PRINCIPALS = ("User:ann", "User:bob", "User:*", "Service:ann")
 HOSTS = ("10.0.0.1", "::1", "*")
-OPERATIONS = tuple(one for one in O if one > O.ANY)
-TYPES = (T.TOPIC, T.GROUP, T.CLUSTER)
+OPERATIONS = tuple(one for one in AclOperation if one > AclOperation.ANY)
+TYPES = (ResourceType.TOPIC, ResourceType.GROUP, ResourceType.CLUSTER)
 
 acls = st.builds(
     Acl,
     resource_type=st.sampled_from(TYPES),
     resource_name=st.sampled_from(NAMES),
-    pattern_type=st.sampled_from((P.LITERAL, P.PREFIXED)),
+    pattern_type=st.sampled_from((LITERAL, PREFIXED)),
     principal=st.sampled_from(PRINCIPALS),
     host=st.sampled_from(HOSTS),
     operation=st.sampled_from(OPERATIONS),
@@ -29,13 +29,19 @@ acls = st.builds(
 askers = st.tuples(st.sampled_from(("User:ann", "User:bob", "User:root")), st.sampled_from(("10.0.0.1", "::1")))
 questions = st.tuples(
     askers,
-    st.sampled_from([o for o in OPERATIONS if o > O.ALL]),
+    st.sampled_from([o for o in OPERATIONS if o > AclOperation.ALL]),
     st.sampled_from(TYPES),
     st.sampled_from((*NAMES, "abd")),
 )
 IMPLIED = {
-    O.DESCRIBE: {O.DESCRIBE, O.READ, O.WRITE, O.DELETE, O.ALTER},
-    O.DESCRIBE_CONFIGS: {O.DESCRIBE_CONFIGS, O.ALTER_CONFIGS},
+    AclOperation.DESCRIBE: {
+        AclOperation.DESCRIBE,
+        AclOperation.READ,
+        AclOperation.WRITE,
+        AclOperation.DELETE,
+        AclOperation.ALTER,
+    },
+    AclOperation.DESCRIBE_CONFIGS: {AclOperation.DESCRIBE_CONFIGS, AclOperation.ALTER_CONFIGS},
 }
 
 
@@ -44,41 +50,49 @@ def counts(acl: Acl, asker: tuple[str, str]) -> bool:
 
 
 def matches(acl: Acl, name: str) -> bool:
-    if acl.pattern_type == P.PREFIXED:
+    if acl.pattern_type == PREFIXED:
         return name.startswith(acl.resource_name)
     return acl.resource_name in (name, "*")
 
 
-def naive(known: Iterable[Acl], asker: tuple[str, str], operation: O, kind: T, name: str, default: bool) -> bool:
+def naive(
+    known: Iterable[Acl], asker: tuple[str, str], operation: AclOperation, kind: ResourceType, name: str, default: bool
+) -> bool:
     if asker[0] == "User:root":
         return True
     about = [acl for acl in known if acl.resource_type == kind and matches(acl, name)]
     mine = [acl for acl in about if counts(acl, asker)]
-    if any(acl.permission == AclPermission.DENY and acl.operation in (operation, O.ALL) for acl in mine):
+    if any(acl.permission == AclPermission.DENY and acl.operation in (operation, AclOperation.ALL) for acl in mine):
         return False
-    wanted = IMPLIED.get(operation, {operation}) | {O.ALL}
+    wanted = IMPLIED.get(operation, {operation}) | {AclOperation.ALL}
     return any(acl.permission == AclPermission.ALLOW and acl.operation in wanted for acl in mine) or (
         default and not about
     )
 
 
-def naive_some(known: Iterable[Acl], asker: tuple[str, str], operation: O, kind: T, default: bool) -> bool:
+def naive_some(
+    known: Iterable[Acl], asker: tuple[str, str], operation: AclOperation, kind: ResourceType, default: bool
+) -> bool:
     """Kafka's rules (KIP-679): a name that is allowed and not denied, or a prefix of which not all is denied."""
     if naive(known, asker, operation, kind, "hardcode", default):
         return True
-    mine = [a for a in known if a.resource_type == kind and counts(a, asker) and a.operation in (operation, O.ALL)]
+    mine = [
+        a
+        for a in known
+        if a.resource_type == kind and counts(a, asker) and a.operation in (operation, AclOperation.ALL)
+    ]
     denied = [acl for acl in mine if acl.permission == AclPermission.DENY]
-    if any(acl.pattern_type == P.LITERAL and acl.resource_name == "*" for acl in denied):
+    if any(acl.pattern_type == LITERAL and acl.resource_name == "*" for acl in denied):
         return False
     for acl in mine:
         if acl.permission == AclPermission.DENY:
             continue
-        if acl.pattern_type == P.LITERAL and acl.resource_name == "*":
+        if acl.pattern_type == LITERAL and acl.resource_name == "*":
             return True
         if any(
             acl.resource_name.startswith(no.resource_name)
-            if no.pattern_type == P.PREFIXED
-            else acl.pattern_type == P.LITERAL and acl.resource_name == no.resource_name
+            if no.pattern_type == PREFIXED
+            else acl.pattern_type == LITERAL and acl.resource_name == no.resource_name
             for no in denied
         ):
             continue
@@ -93,7 +107,7 @@ def naive_some(known: Iterable[Acl], asker: tuple[str, str], operation: O, kind:
     st.lists(questions, min_size=1, max_size=8),
 )
 def test_the_authorizer_decides_as_one_that_looks_at_all_acls(
-    default: bool, changes: list[Acl | int], asked: list[tuple[tuple[str, str], O, T, str]]
+    default: bool, changes: list[Acl | int], asked: list[tuple[tuple[str, str], AclOperation, ResourceType, str]]
 ) -> None:
     authorizer = Authorizer(frozenset({"User:root"}), allows_if_no_acl=default)
     known: dict[Uuid, Acl] = {}

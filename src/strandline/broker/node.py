@@ -385,7 +385,8 @@ class Node:
         self.own_count += 1
         self.own_requests[self.own_count] = effect.token
         to = ReplyTo(MYSELF, self.own_count, 0, type(effect.message).api_key, effect.version)
-        return self.received(Received(to, Caller("strandline", "127.0.0.1", listener), effect.message), now)
+        caller = Caller("strandline", "127.0.0.1", listener, is_node=True)
+        return self.received(Received(to, caller, effect.message), now)
 
     def own_request_answered(self, reply: Reply, now: Instant) -> list[Effect]:
         assert reply.message is not None, "this node asks for nothing that has no answer"

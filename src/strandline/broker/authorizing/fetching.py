@@ -87,7 +87,7 @@ def replica_of(request: FetchRequest, version: int) -> NodeId:
 
 
 def refused_row(node: NodePort, topic: FetchTopic, version: int, rights: Rights) -> FetchableTopicResponse | None:
-    """An id that is not known is refused, too: it might become known while the Fetch waits, and nobody would judge it."""
+    """An unknown id is refused, too: it might become known while the Fetch waits, and nobody would judge it."""
     name: str | None = topic.topic
     if version >= TOPIC_IDS_SINCE:
         known = node.image.topics.get(topic.topic_id)

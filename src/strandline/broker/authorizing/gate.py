@@ -45,7 +45,8 @@ class Gate:
         return cast("Received | list[Effect]", verdict)
 
     def finish(self, effects: list[Effect]) -> list[Effect]:
-        """Complete those of the answers that are to requests of which a part was taken away."""
+        """Complete those of the answers that are to requests of which a part was taken away. `effects`: all that the
+        node wants done."""
         assert self.pending, "nothing is to be done else"
         done: list[Effect] = []
         for effect in effects:

@@ -14,8 +14,8 @@ class GuardedNode(Node):
         config = parts.config
         self.gate = Gate(
             Authorizer(
-                frozenset(config.super_users),
-                allows_if_no_acl=config.boolean("allow.everyone.if.no.acl.found"),
+                config.super_users,
+                allows_if_no_acl=config.allows_everyone,
             )
         )
 
@@ -33,6 +33,7 @@ class GuardedNode(Node):
         return super().received(admitted, now) if type(admitted) is Received else admitted  # type: ignore[return-value]  # effects
 
     def propagate(self, effects: list[Effect], now: Instant) -> list[Effect]:
+        """As a node's own. All `effects` of every step come through here."""
         done = super().propagate(effects, now)
         return self.gate.finish(done) if self.gate.pending else done
 
@@ -42,4 +43,4 @@ class GuardedNode(Node):
 
 
 def node_of(parts: Parts, now: Instant) -> Node:
-    return GuardedNode(parts, now) if parts.config.text("authorizer.class.name") else Node(parts, now)
+    return GuardedNode(parts, now) if parts.config.has_authorizer else Node(parts, now)
