@@ -19,6 +19,7 @@ COMMANDS = {
     "random-uuid": (f"{NODES}.format:random_uuid", "Print a new cluster id."),
     "topics": (f"{ADMIN}.topics:app", "Create, list, describe and delete topics."),
     "configs": (f"{ADMIN}.configs:app", "Show and change configurations of topics and brokers."),
+    "acls": (f"{ADMIN}.acls:app", "List, add and remove ACLs: who may do what."),
     "features": (f"{ADMIN}.features:app", "Show the features of a cluster, and change their levels."),
     "reassignments": (f"{ADMIN}.reassignments:app", "Move partitions to other brokers; list and cancel moves."),
     "log-dirs": (f"{ADMIN}.log_dirs:app", "Show log directories, and move replicas between them."),

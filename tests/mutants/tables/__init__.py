@@ -1,6 +1,7 @@
 """All mutants, by name."""
 
 from tests.mutants.mutant import Mutant, table
+from tests.mutants.tables.acls import ACLS
 from tests.mutants.tables.broker import BROKER
 from tests.mutants.tables.controller.controller import CONTROLLER
 from tests.mutants.tables.controller.directories import DIRECTORIES
@@ -31,6 +32,7 @@ from tests.mutants.tables.txn.txn_requests import REQUESTS
 from tests.mutants.tables.wire import WIRE
 
 MUTANTS: dict[str, Mutant] = table(
+    *ACLS.values(),
     *BROKER.values(),
     *CONTROLLER.values(),
     *COPYING.values(),

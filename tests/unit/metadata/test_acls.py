@@ -1,5 +1,6 @@
 """ACLs as values: which are refused, with Kafka's messages, and which a filter finds."""
 
+from itertools import product
 from typing import Any
 
 from hypothesis import given, settings
@@ -110,29 +111,13 @@ def test_a_filter_without_a_meaning_is_refused(wanted: AclFilter, why: str) -> N
 
 # --- filters, against an oracle that goes through Kafka's description word by word
 
-NAMES = st.sampled_from(["", "*", "a", "ab", "abc", "b"])
-PRINCIPALS = st.sampled_from(["User:a", "User:*", "Group:a"])
-HOSTS = st.sampled_from(["*", "::1"])
-ACLS = st.builds(
-    Acl,
-    resource_type=st.sampled_from([ResourceType.TOPIC, ResourceType.GROUP]),
-    resource_name=NAMES.filter(bool),
-    pattern_type=st.sampled_from([PatternType.LITERAL, PatternType.PREFIXED]),
-    principal=PRINCIPALS,
-    host=HOSTS,
-    operation=st.sampled_from([AclOperation.READ, AclOperation.ALL]),
-    permission=st.sampled_from([AclPermission.ALLOW, AclPermission.DENY]),
-)
-FILTERS = st.builds(
-    AclFilter,
-    resource_type=st.sampled_from([ResourceType.ANY, ResourceType.TOPIC]),
-    resource_name=st.none() | NAMES,
-    pattern_type=st.sampled_from([PatternType.ANY, PatternType.MATCH, PatternType.LITERAL, PatternType.PREFIXED]),
-    principal=st.none() | PRINCIPALS,
-    host=st.none() | HOSTS,
-    operation=st.sampled_from([AclOperation.ANY, AclOperation.READ, AclOperation.ALL]),
-    permission=st.sampled_from([AclPermission.ANY, AclPermission.DENY]),
-)
+NAMES = ("*", "a", "ab", "abc", "b")
+PATTERNS = (PatternType.LITERAL, PatternType.PREFIXED)
+PRINCIPALS = ("User:a", "User:*", "Group:a")
+HOSTS = ("*", "::1")
+OPERATIONS = (AclOperation.READ, AclOperation.ALL)
+PERMISSIONS = (AclPermission.ALLOW, AclPermission.DENY)
+TYPES = (ResourceType.TOPIC, ResourceType.GROUP)
 
 
 def matches(wanted: AclFilter, acl: Acl) -> bool:
@@ -149,7 +134,51 @@ def matches(wanted: AclFilter, acl: Acl) -> bool:
     return all(named)
 
 
-@settings(max_examples=400, deadline=None)
-@given(wanted=FILTERS, acl=ACLS)
-def test_a_filter_finds_what_agrees_with_each_of_its_fields(wanted: AclFilter, acl: Acl) -> None:
+def test_a_filter_finds_resources_by_type_name_and_pattern() -> None:
+    acls = [changed(resource_type=r, resource_name=n, pattern_type=p) for r, n, p in product(TYPES, NAMES, PATTERNS)]
+    searched = product((ResourceType.ANY, *TYPES), (None, "", *NAMES), (PatternType.ANY, PatternType.MATCH, *PATTERNS))
+    for kind, name, pattern in searched:
+        wanted = AclFilter(resource_type=kind, resource_name=name, pattern_type=pattern)
+        assert [acl for acl in acls if wanted.matches(acl)] == [acl for acl in acls if matches(wanted, acl)], wanted
+
+
+def test_a_filter_finds_entries_by_each_of_their_fields() -> None:
+    entries = product(PRINCIPALS, HOSTS, OPERATIONS, PERMISSIONS)
+    acls = [changed(principal=who, host=h, operation=o, permission=p) for who, h, o, p in entries]
+    for who, host, operation, permission in product(
+        (None, *PRINCIPALS),
+        (None, *HOSTS),
+        (AclOperation.ANY, *OPERATIONS),
+        (AclPermission.ANY, *PERMISSIONS),
+    ):
+        wanted = AclFilter(principal=who, host=host, operation=operation, permission=permission)
+        assert [acl for acl in acls if wanted.matches(acl)] == [acl for acl in acls if matches(wanted, acl)], wanted
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    wanted=st.builds(
+        AclFilter,
+        resource_type=st.sampled_from((ResourceType.ANY, *TYPES)),
+        resource_name=st.none() | st.sampled_from(NAMES),
+        pattern_type=st.sampled_from((PatternType.ANY, PatternType.MATCH, *PATTERNS)),
+        principal=st.none() | st.sampled_from(PRINCIPALS),
+        operation=st.sampled_from((AclOperation.ANY, *OPERATIONS)),
+    ),
+    name=st.sampled_from(NAMES),
+    pattern=st.sampled_from(PATTERNS),
+    principal=st.sampled_from(PRINCIPALS),
+)
+def test_a_filter_finds_what_agrees_with_resource_and_entry(
+    wanted: AclFilter, name: str, pattern: PatternType, principal: str
+) -> None:
+    acl = changed(resource_name=name, pattern_type=pattern, principal=principal)
     assert wanted.matches(acl) == matches(wanted, acl)
+    assert wanted.named is None or wanted.matches(acl) == (wanted.named == acl)
+
+
+def test_a_filter_that_names_an_acl_is_known_by_it() -> None:
+    fields = {name: getattr(VALID, name) for name in VALID.__struct_fields__}
+    assert AclFilter(**fields).named == VALID
+    for name in fields:
+        assert AclFilter(**{**fields, name: getattr(AclFilter(), name)}).named is None, name
