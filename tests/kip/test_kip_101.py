@@ -34,7 +34,7 @@ from strandline.wire.messages.records.offset_for_leader_epoch import (
     OffsetForLeaderTopic,
 )
 
-CALLER = Caller("client", "127.0.0.1", "PLAINTEXT")
+CALLER = Caller("client", "127.0.0.1", "PLAINTEXT", is_node=True)
 A, B = NodeId(2), NodeId(1)
 
 

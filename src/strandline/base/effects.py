@@ -188,6 +188,17 @@ class Probe(Value, frozen=True):
     token: Token
 
 
+class Authenticated(Value, frozen=True):
+    """The other side of an inbound connection has proved who it is: this holds for its next requests."""
+
+    connection: int
+    principal: str
+    is_node: bool
+
+    def __post_init__(self) -> None:
+        assert ":" in self.principal
+
+
 class Close(Value, frozen=True):
     """Close an inbound connection after what is already queued for it."""
 
@@ -252,4 +263,18 @@ class AwaitRoom(Value, frozen=True):
     paths: tuple[str, ...]
 
 
-Effect = Send | Reply | Sync | Save | Remove | Probe | Close | Report | ToController | ToBroker | Halt | AwaitRoom
+Effect = (
+    Send
+    | Reply
+    | Authenticated
+    | Sync
+    | Save
+    | Remove
+    | Probe
+    | Close
+    | Report
+    | ToController
+    | ToBroker
+    | Halt
+    | AwaitRoom
+)

@@ -41,6 +41,7 @@ from strandline.base.effects import (
 )
 from strandline.base.ids import INTERNAL_TOPICS, NOBODY, NodeId
 from strandline.base.time import NEVER, Instant
+from strandline.broker.authenticating import Authenticating
 from strandline.broker.broker import Broker
 from strandline.broker.committed import Committed
 from strandline.broker.forward import Forwarded, Forwarding
@@ -87,6 +88,8 @@ class Node:
         if config.is_controller:
             self.controller = Controller(self.me, parts.controller_config, config.explicit, parts.rng, self)
         self.broker: Broker | None = Broker(parts) if config.is_broker else None
+        self.authenticating = Authenticating(parts.secret, parts.rng)
+        self.broker_routes, self.controller_routes = BROKER_ROUTES, CONTROLLER_ROUTES
         self.forwarding = Forwarding(config.integer("request.timeout.ms"))
         self.known_leader: tuple[NodeId, int] = (NOBODY, -1)
         self.new_leaders = 0  # how often this node has heard of another controller
@@ -110,7 +113,7 @@ class Node:
             case Received():
                 return self.propagate(self.received(event, now), now)
             case Disconnected():
-                return self.propagate(self.controller.step(event, now) if self.controller is not None else [], now)
+                return self.propagate(self.disconnected(event, now), now)
             case _:
                 return self.propagate(self.answered(event, now), now)
 
@@ -201,8 +204,8 @@ class Node:
     # --- events
 
     def received(self, event: Received, now: Instant) -> list[Effect]:
-        routes = CONTROLLER_ROUTES if self.is_controller_listener(event.caller.listener) else BROKER_ROUTES
-        if self.early is not None and routes is BROKER_ROUTES and type(event.message) is not ApiVersionsRequest:
+        routes = self.controller_routes if self.is_controller_listener(event.caller.listener) else self.broker_routes
+        if self.early is not None and routes is self.broker_routes and type(event.message) is not ApiVersionsRequest:
             return self.hold(event)
         route = routes.get(type(event.message))
         if route is None:
@@ -222,6 +225,10 @@ class Node:
         assert self.early is not None, "once"
         held, self.early = self.early or [], None
         return [effect for event in held for effect in self.received(event, now)]
+
+    def disconnected(self, event: Disconnected, now: Instant) -> list[Effect]:
+        self.authenticating.forget(event.connection)
+        return self.controller.step(event, now) if self.controller is not None else []
 
     def answer_metadata(self, broker: Broker, now: Instant, *, moved: bool) -> list[Effect]:
         due = broker.suspects.due(now, moved=moved)
@@ -385,8 +392,9 @@ class Node:
         self.own_count += 1
         self.own_requests[self.own_count] = effect.token
         to = ReplyTo(MYSELF, self.own_count, 0, type(effect.message).api_key, effect.version)
-        caller = Caller("strandline", "127.0.0.1", listener, is_node=True)
-        return self.received(Received(to, caller, effect.message), now)
+        return self.received(
+            Received(to, Caller("strandline", "127.0.0.1", listener, is_node=True), effect.message), now
+        )
 
     def own_request_answered(self, reply: Reply, now: Instant) -> list[Effect]:
         assert reply.message is not None, "this node asks for nothing that has no answer"

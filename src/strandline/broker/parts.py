@@ -24,6 +24,7 @@ from strandline.quorum.config import QuorumConfig
 from strandline.quorum.storage.metadata_log import CONFIG as METADATA_LOG
 from strandline.quorum.storage.metadata_log import MetadataLog
 from strandline.replica.config import LogDir, ReplicaConfig
+from strandline.security.secret import ClusterSecret
 from strandline.txn.config import TxnConfig
 from strandline.wire.messages.topics.create_topics import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest
 
@@ -45,6 +46,7 @@ class Parts(Value, frozen=True):
     place: Place
     vouched: Vouched | None  # which logs are whole, as far as it is known
     initial_features: dict[str, int]
+    secret: ClusterSecret | None  # None: nodes need not prove that they are
 
     @property
     def lifecycle_config(self) -> LifecycleConfig:
@@ -135,7 +137,14 @@ class Parts(Value, frozen=True):
         )
 
 
-def prepare(config: NodeConfig, disk: Disk, rng: Rng, where: Mapping[str, Endpoint], now: Instant) -> Parts:
+def prepare(
+    config: NodeConfig,
+    disk: Disk,
+    rng: Rng,
+    where: Mapping[str, Endpoint],
+    now: Instant,
+    secret: ClusterSecret | None = None,
+) -> Parts:
     """Read what the disk knows. `where`: each listener's real endpoint, by name.
 
     A log directory that cannot be read is offline, if there is another one. Raises DiskError if a directory is not
@@ -170,6 +179,7 @@ def prepare(config: NodeConfig, disk: Disk, rng: Rng, where: Mapping[str, Endpoi
         place=place,
         vouched=vouched,
         initial_features=initial_features(disk, config),
+        secret=secret,
     )
 
 

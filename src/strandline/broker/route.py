@@ -8,6 +8,7 @@ from msgspec.structs import replace
 from strandline.base.effects import Effect, Received, Reply
 from strandline.base.errors import ErrorCode
 from strandline.base.time import Instant
+from strandline.broker.authenticating import Authenticating
 from strandline.broker.forward import Forwarding
 from strandline.broker.handlers import (
     alter_replica_log_dirs,
@@ -21,7 +22,6 @@ from strandline.broker.handlers import (
     find_coordinator,
     get_replica_log_info,
     metadata,
-    sasl,
 )
 from strandline.broker.handlers.port import NodePort, broker_of
 from strandline.broker.refusals import refusal_of
@@ -29,6 +29,7 @@ from strandline.controller.controller import Controller
 from strandline.controller.partitions.manual import is_manual
 from strandline.quorum.quorum import Quorum
 from strandline.replica.serving.transactions.describing import describe_producers
+from strandline.wire.api import API_BY_KEY
 from strandline.wire.messages.brokers.allocate_producer_ids import AllocateProducerIdsRequest
 from strandline.wire.messages.brokers.alter_partition import AlterPartitionRequest
 from strandline.wire.messages.brokers.assign_replicas_to_dirs import AssignReplicasToDirsRequest
@@ -102,8 +103,39 @@ class Machines(NodePort, Protocol):
     @property
     def forwarding(self) -> Forwarding: ...
 
+    @property
+    def authenticating(self) -> Authenticating: ...
+
+
+OF_BROKERS = 4  # the version of AddPartitionsToTxn from which it is a broker's
 
 Route = Callable[[Machines, Received, Instant], list[Effect]]
+
+
+def handshake(node: Machines, received: Received, now: Instant) -> list[Effect]:
+    del now
+    return node.authenticating.handshake(received)
+
+
+def authenticate(node: Machines, received: Received, now: Instant) -> list[Effect]:
+    return node.authenticating.authenticate(received, now)
+
+
+def refuse_stranger(received: Received) -> list[Effect]:
+    """Only nodes ask this, and the connection did not prove the cluster's secret. Nothing is done, nothing revealed."""
+    response = API_BY_KEY[received.to.api_key].response
+    return [Reply(received.to, response(error_code=ErrorCode.CLUSTER_AUTHORIZATION_FAILED))]
+
+
+def of_nodes(route: Route) -> Route:
+    """For what only a node may ask of another (Kafka: ClusterAction on the cluster)."""
+
+    def guarded(node: Machines, received: Received, now: Instant) -> list[Effect]:
+        if not received.caller.is_node:
+            return refuse_stranger(received)
+        return route(node, received, now)
+
+    return guarded
 
 
 def produce(node: Machines, received: Received, now: Instant) -> list[Effect]:
@@ -144,6 +176,13 @@ def to_transactions(node: Machines, received: Received, now: Instant) -> list[Ef
     return broker_of(node).transactions.answer(received, now)
 
 
+def add_partitions(node: Machines, received: Received, now: Instant) -> list[Effect]:
+    """The form for many transactions is a broker's, on behalf of its clients (KIP-890)."""
+    if received.to.api_version >= OF_BROKERS and not received.caller.is_node:
+        return refuse_stranger(received)
+    return to_transactions(node, received, now)
+
+
 def write_markers(node: Machines, received: Received, now: Instant) -> list[Effect]:
     return broker_of(node).replicas.markers.write(received.to, received.message, now)
 
@@ -178,8 +217,8 @@ def pass_on(node: Machines, received: Received, now: Instant) -> list[Effect]:
 
 
 BROKER_ROUTES: dict[type, Route] = {
-    SaslHandshakeRequest: sasl.handshake,
-    SaslAuthenticateRequest: sasl.authenticate,
+    SaslHandshakeRequest: handshake,
+    SaslAuthenticateRequest: authenticate,
     ProduceRequest: produce,
     FetchRequest: fetch,
     ListOffsetsRequest: list_offsets,
@@ -210,7 +249,7 @@ BROKER_ROUTES: dict[type, Route] = {
     DescribeGroupsRequest: to_group,
     ListGroupsRequest: to_group,
     DeleteGroupsRequest: to_group,
-    AddPartitionsToTxnRequest: to_transactions,
+    AddPartitionsToTxnRequest: add_partitions,
     AddOffsetsToTxnRequest: to_transactions,
     EndTxnRequest: to_transactions,
     DescribeTransactionsRequest: to_transactions,
@@ -231,25 +270,25 @@ BROKER_ROUTES: dict[type, Route] = {
 }
 
 CONTROLLER_ROUTES: dict[type, Route] = {
-    SaslHandshakeRequest: sasl.handshake,
-    SaslAuthenticateRequest: sasl.authenticate,
+    SaslHandshakeRequest: handshake,
+    SaslAuthenticateRequest: authenticate,
     ApiVersionsRequest: api_versions.answer,
     DescribeClusterRequest: describe_cluster.answer,
     DescribeConfigsRequest: describe_configs.answer,
     DescribeAclsRequest: describe_acls.answer,
     CreateAclsRequest: to_controller,
     DeleteAclsRequest: to_controller,
-    VoteRequest: to_quorum,
-    BeginQuorumEpochRequest: to_quorum,
-    EndQuorumEpochRequest: to_quorum,
-    FetchRequest: to_quorum,
-    FetchSnapshotRequest: to_quorum,
+    VoteRequest: of_nodes(to_quorum),
+    BeginQuorumEpochRequest: of_nodes(to_quorum),
+    EndQuorumEpochRequest: of_nodes(to_quorum),
+    FetchRequest: of_nodes(to_quorum),
+    FetchSnapshotRequest: of_nodes(to_quorum),
     DescribeQuorumRequest: to_quorum,
-    BrokerRegistrationRequest: to_controller,
-    BrokerHeartbeatRequest: to_controller,
-    AlterPartitionRequest: to_controller,
-    AssignReplicasToDirsRequest: to_controller,
-    AllocateProducerIdsRequest: to_controller,
+    BrokerRegistrationRequest: of_nodes(to_controller),
+    BrokerHeartbeatRequest: of_nodes(to_controller),
+    AlterPartitionRequest: of_nodes(to_controller),
+    AssignReplicasToDirsRequest: of_nodes(to_controller),
+    AllocateProducerIdsRequest: of_nodes(to_controller),
     UnregisterBrokerRequest: to_controller,
     AcknowledgeLossesRequest: to_controller,
     CreateTopicsRequest: to_controller,

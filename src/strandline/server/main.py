@@ -45,6 +45,7 @@ from strandline.server.storage.flusher import Flusher
 from strandline.server.storage.lock import InUse, lock_directory
 from strandline.server.storage.remover import Remover
 from strandline.server.storage.room import LOOKS, OF_DIRECTORY, Steady, next_pause, why_no_room
+from strandline.server.storage.secret_file import secret_of
 
 log = logging.getLogger("strandline")
 
@@ -241,10 +242,12 @@ class Driver:
         self.loop.set_exception_handler(self.unhandled)
         where = self.net.bind(listeners_of(self.config))
         metrics_at = self.bind_metrics()
+        self.peers.secret = secret_of(self.config)
         node = self.make_node(self.config, self.disk, random.SystemRandom(), where)
         pump = self.pump = Pump(node, self.loop, Clock(), self.on_stop, self.distrust)
         pump.connect(
             self.net.reply,
+            self.net.authenticated,
             self.net.close_one,
             self.peers.send,
             self.peers.probe,
@@ -350,6 +353,7 @@ def net_config(config: NodeConfig) -> NetConfig:
         receive_buffer_bytes=config.integer("socket.receive.buffer.bytes"),
         backlog=config.integer("socket.listen.backlog.size"),
         idle_ms_max=config.integer("connections.max.idle.ms"),
+        believes_strangers=not config.boolean("cluster.secret.required"),
     )
 
 

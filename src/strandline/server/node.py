@@ -12,6 +12,7 @@ from strandline.broker.node import Node
 from strandline.broker.parts import prepare
 from strandline.server.clock import Clock
 from strandline.server.main import DiskOf, real_disk, serve
+from strandline.server.storage.secret_file import secret_of
 
 USAGE = """usage: strandline node --config FILE
   FILE has Kafka's properties: node.id, process.roles, listeners, log.dirs, …"""
@@ -19,7 +20,7 @@ USAGE = """usage: strandline node --config FILE
 
 def make_node(config: NodeConfig, disk: Disk, rng: Rng, where: Mapping[str, Endpoint]) -> Node:
     now = Clock().now()
-    return node_of(prepare(config, disk, rng, where, now), now)
+    return node_of(prepare(config, disk, rng, where, now, secret_of(config)), now)
 
 
 def run_node(arguments: list[str], disk_of: DiskOf = real_disk) -> int:

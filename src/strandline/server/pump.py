@@ -17,6 +17,7 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 from strandline.base.effects import (
+    Authenticated,
     AwaitRoom,
     Close,
     Effect,
@@ -83,6 +84,7 @@ class Pump:
     def connect(
         self,
         reply: Callable[[Reply], None],
+        authenticated: Callable[[Authenticated], None],
         close: Callable[[Close], None],
         send: Callable[[Send], None],
         probe: Callable[[Probe], None],
@@ -92,7 +94,7 @@ class Pump:
     ) -> None:
         """Say who performs the effects; they need the pump to be built first, for their events."""
         assert Reply not in self.perform, "connected once"
-        self.perform |= {Reply: reply, Close: close, Send: send, Probe: probe}
+        self.perform |= {Reply: reply, Authenticated: authenticated, Close: close, Send: send, Probe: probe}
         self.perform |= {Sync: flush, Save: flush, Remove: remove, AwaitRoom: await_room}
 
     def event(self, event: Event) -> None:

@@ -21,9 +21,12 @@ from strandline.base.ids import parse_uuid
 from strandline.broker.config import NodeConfig, parse_properties
 from strandline.client.ask import ask
 from strandline.metadata.configs.node_configs import METRICS_LISTENER
+from strandline.security.secret import ClusterSecret
 from strandline.server import lifeline
 from strandline.server.storage.formatting import NotFormattable, format_node, random_uuid_text
 from strandline.server.storage.lock import Holder, holder_of
+from strandline.server.storage.secret_file import NAME as SECRET_NAME
+from strandline.server.storage.secret_file import new_secret, read_secret, write_secret
 from strandline.testing.power_loss import DURABLE, WRITE_BACK_MS, restore
 from strandline.wire.messages.topics.metadata import MetadataRequest
 
@@ -269,6 +272,7 @@ class LocalCluster:
             parse_uuid(cluster_id)
         except ValueError:
             raise NotFormattable(f"{cluster_id_path} does not have a cluster id") from None
+        secret = self.secret()
         for node in self.nodes:
             if node.other is not None:
                 continue
@@ -276,7 +280,13 @@ class LocalCluster:
             text = self.properties_text(node)
             node.config_path.write_text(text)
             config = NodeConfig.from_properties(parse_properties(text))
-            format_node(config, cluster_id, ignore_formatted=True)
+            format_node(config, cluster_id, ignore_formatted=True, secret=secret)
+
+    def secret(self) -> ClusterSecret:
+        path = str(self.folder / SECRET_NAME)
+        if not os.path.exists(path):
+            write_secret(path, new_secret())
+        return read_secret(path)
 
     def properties_text(self, node: NodeProcess) -> str:
         voters = ",".join(f"{n.node_id}@{HOST}:{n.controller_port}" for n in self.nodes)

@@ -148,7 +148,9 @@ def test_who_has_come_before_the_broker_has_joined_is_judged_when_it_is_let_in()
     to = ReplyTo(1, 1_000, 0, ProduceRequest.api_key, 9)
     asked = Received(to, Caller("test", HOST, "PLAINTEXT", ANN), produce_request("b"))
     assert node.node.received(asked, node.now) == []
-    node.node.image.add_acl(Uuid(b"i" * 16), on_topic(Op.WRITE, "b"))
+    image = node.node.image
+    image.add_acl(Uuid(b"i" * 16), on_topic(Op.WRITE, "b"))
+    node.node.gate.authorizer.follow(image.acls, image.acls_version)
     node.perform(node.node.let_clients_in(node.now))
     assert node.answers[1, 1_000].responses[0].partition_responses[0].error_code == 0
 

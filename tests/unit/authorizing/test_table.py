@@ -28,7 +28,8 @@ from strandline.base.value import Value
 from strandline.broker.authorizing.fetching import FetchSessions
 from strandline.broker.authorizing.table import broker_rows, controller_rows
 from strandline.broker.route import BROKER_ROUTES, CONTROLLER_ROUTES
-from strandline.metadata.acls import Acl, AclOperation
+from strandline.metadata.acls import Acl, AclOperation, ResourceType
+from strandline.security.acls.authorizer import Authorizer
 from strandline.wire.api import API_BY_KEY, api_of
 from strandline.wire.messages.brokers.allocate_producer_ids import AllocateProducerIdsRequest
 from strandline.wire.messages.brokers.alter_partition import AlterPartitionRequest
@@ -425,7 +426,8 @@ def test_a_request_is_permitted_in_each_way_that_kafka_knows_and_in_none_that_la
 def is_admitted(node: OneNode, case: Case) -> bool:
     to = ReplyTo(7, 0, 0, type(case.message).api_key, case.version)
     asked = Received(to, Caller("test", HOST, case.listener, ANN), case.message)
-    return node.node.gate.admit(node.node, asked, is_controller=case.listener == "CONTROLLER") is asked
+    rows = controller_rows() if case.listener == "CONTROLLER" else broker_rows(FetchSessions())
+    return rows[to.api_key](node.node, asked, node.node.gate.authorizer.rights(ANN, HOST)) is asked
 
 
 def test_the_table_is_kafkas() -> None:
@@ -446,9 +448,17 @@ def test_each_api_that_is_served_has_a_row() -> None:
     assert judged <= {api_of(case.message).name for case in CASES} | LATER
 
 
-def test_a_request_without_a_row_is_refused(node: OneNode) -> None:
-    asked = DescribeQuorumRequest()
-    del node.node.gate.for_brokers[asked.api_key]
-    received = Received(ReplyTo(7, 0, 0, asked.api_key, 0), Caller("test", HOST, "PLAINTEXT", ANN), asked)
-    refused: Any = node.node.gate.admit(node.node, received, is_controller=False)
-    assert refused[0].message.error_code == E.CLUSTER_AUTHORIZATION_FAILED
+def test_no_node_starts_with_an_api_that_has_no_row(node: OneNode) -> None:
+    rows = broker_rows(FetchSessions())
+    del rows[DescribeQuorumRequest.api_key]
+    with pytest.raises(KeyError):
+        node.node.gate.guarded(BROKER_ROUTES, rows)
+
+
+def test_nobody_is_permitted_anything_before_acls_are_known() -> None:
+    authorizer = Authorizer(frozenset({"User:root"}), allows_if_no_acl=True)
+    asked = Op.READ, ResourceType.TOPIC, "t"
+    assert not authorizer.rights(ANN, HOST).allows(*asked)
+    assert authorizer.rights("User:root", HOST).allows(*asked)
+    authorizer.follow({}, 0)
+    assert authorizer.rights(ANN, HOST).allows(*asked)

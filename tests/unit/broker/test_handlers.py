@@ -26,7 +26,7 @@ from strandline.broker.handlers import (
     find_coordinator,
     metadata,
 )
-from strandline.broker.route import BROKER_ROUTES, CONTROLLER_ROUTES
+from strandline.broker.route import BROKER_ROUTES
 from strandline.broker.suspects import GLANCE_MS, Suspects
 from strandline.coordination.partitioning import partition_for
 from strandline.metadata.acls import Acl, AclOperation, AclPermission, PatternType, ResourceType
@@ -37,8 +37,6 @@ from strandline.wire.codec import decode_all, encode_bytes
 from strandline.wire.messages.cluster.api_versions import ApiVersionsRequest
 from strandline.wire.messages.cluster.describe_cluster import DescribeClusterRequest
 from strandline.wire.messages.cluster.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
-from strandline.wire.messages.cluster.sasl_authenticate import SaslAuthenticateRequest
-from strandline.wire.messages.cluster.sasl_handshake import SaslHandshakeRequest
 from strandline.wire.messages.groups.find_coordinator import FindCoordinatorRequest
 from strandline.wire.messages.security.describe_acls import DescribeAclsRequest
 from strandline.wire.messages.topics.describe_topic_partitions import (
@@ -336,22 +334,6 @@ def test_without_an_authorizer_every_client_may_do_all(is_asked: bool) -> None:
 
 
 # --- SaslHandshake
-
-
-@pytest.mark.parametrize("listener", ["PLAINTEXT", "CONTROLLER"])
-def test_a_client_that_authenticates_learns_that_the_listener_does_not(listener: str) -> None:
-    """Kafka's answers on a PLAINTEXT listener, of brokers and of controllers."""
-    routes = CONTROLLER_ROUTES if listener == "CONTROLLER" else BROKER_ROUTES
-    caller = Caller("c", "127.0.0.1", listener)
-    for request, key, version in (
-        (SaslHandshakeRequest(mechanism="PLAIN"), 17, 1),
-        (SaslAuthenticateRequest(auth_bytes=b"\0me\0secret"), 36, 2),
-    ):
-        event = Received(ReplyTo(1, 0, 7, key, version), caller, request)
-        (effect,) = routes[type(request)](FakeNode(), event, NOW)  # type: ignore[arg-type]
-        assert isinstance(effect, Reply)
-        assert effect.message is not None
-        assert effect.message.error_code == E.ILLEGAL_SASL_STATE
 
 
 # --- DescribeTopicPartitions

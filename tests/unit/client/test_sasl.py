@@ -14,7 +14,7 @@ from strandline.client.cluster import Cluster
 from strandline.client.config import ClientConfig
 from strandline.client.errors import AuthenticationFailed, BadOption
 from strandline.client.security.sasl_options import credentials_in
-from strandline.client.security.scram import HASHES, Scram
+from strandline.security.scram import HASHES, Scram
 from strandline.wire.messages.cluster.sasl_authenticate import SaslAuthenticateRequest, SaslAuthenticateResponse
 from strandline.wire.messages.cluster.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
 

@@ -36,7 +36,7 @@ from strandline.wire.messages.topics.create_topics import (
     CreateTopicsRequest,
 )
 
-CALLER = Caller("test", "127.0.0.1", "CONTROLLER")
+CALLER = Caller("test", "127.0.0.1", "CONTROLLER", is_node=True)
 CLUSTER_ID = "cluster"
 START = Instant(1_000_000)
 

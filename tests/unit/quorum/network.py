@@ -38,7 +38,7 @@ from strandline.wire.api import api_of
 from strandline.wire.codec import decode_all, encode_bytes
 
 CLUSTER = "a-cluster"
-CALLER = Caller("node", "127.0.0.1", "CONTROLLER")
+CALLER = Caller("node", "127.0.0.1", "CONTROLLER", is_node=True)
 BEGINNING = Instant(1_000_000)
 
 

@@ -9,7 +9,7 @@ from strandline.base.ports import Buffer
 from strandline.wire.batch import batches, build
 from strandline.wire.messages.records.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 
-CALLER = Caller("client", "127.0.0.1", "PLAINTEXT")
+CALLER = Caller("client", "127.0.0.1", "PLAINTEXT", is_node=True)
 
 
 def offsets_in(records: Any) -> list[int]:

@@ -56,7 +56,7 @@ from strandline.wire.messages.records.fetch import FetchPartition, FetchRequest,
 from strandline.wire.messages.records.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 
 AT = TopicIdPartition(Uuid(b"id of topic t  ."), 0)
-CALLER = Caller("client", "127.0.0.1", "PLAINTEXT")
+CALLER = Caller("client", "127.0.0.1", "PLAINTEXT", is_node=True)
 START = Instant(1_700_000_000_000)
 
 

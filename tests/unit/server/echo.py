@@ -101,6 +101,7 @@ class Rig:
         self.short: list[str] = []  # directories that wait for room
         self.pump.connect(
             self.net.reply,
+            self.net.authenticated,
             self.net.close_one,
             self.peers.send,
             self.peers.probe,

@@ -50,6 +50,7 @@ sys.exit(serve(NodeConfig.from_properties({
     "controller.listener.names": "CONTROLLER",
     "controller.quorum.voters": "1@127.0.0.1:1",
     "log.dirs": sys.argv[2],
+    "cluster.secret.required": "false",  # the nodes here are none
     **({"strandline.metrics.listener": sys.argv[3]} if len(sys.argv) > 3 else {}),
 }), lambda config, disk, rng, where: Lonely()))
 """

@@ -206,6 +206,7 @@ class Play:
                 "controller.listener.names": "CONTROLLER",
                 "controller.quorum.voters": "1@127.0.0.1:1",
                 "log.dirs": str(self.path),
+                "cluster.secret.required": "false",  # the nodes here are none
             }
         )
 

@@ -1,6 +1,10 @@
-"""A node with an authorizer. One without is a plain `Node`, and never asks whether there is a gate."""
+"""A node with an authorizer: its routes lie behind the gate. One without is a plain `Node`, which never asks whether
+there is a gate.
 
-from strandline.base.effects import Disconnected, Effect, Event, Received
+What comes before a broker has joined is judged when it is let in: until then its metadata may lack ACLs.
+"""
+
+from strandline.base.effects import Disconnected, Effect
 from strandline.base.time import Instant
 from strandline.broker.authorizing.gate import Gate
 from strandline.broker.node import Node
@@ -12,34 +16,27 @@ class GuardedNode(Node):
     def __init__(self, parts: Parts, now: Instant) -> None:
         super().__init__(parts, now)
         config = parts.config
-        self.gate = Gate(
-            Authorizer(
-                config.super_users,
-                allows_if_no_acl=config.allows_everyone,
-            )
-        )
+        self.gate = Gate(Authorizer(config.super_users, allows_if_no_acl=config.allows_everyone))
+        self.broker_routes, self.controller_routes = self.gate.for_brokers, self.gate.for_controllers
 
-    def step(self, event: Event, now: Instant) -> list[Effect]:
-        if type(event) is Disconnected:
-            self.gate.disconnected(event.connection)
-        return super().step(event, now)
+    def disconnected(self, event: Disconnected, now: Instant) -> list[Effect]:
+        self.gate.disconnected(event.connection)
+        return super().disconnected(event, now)
 
-    def received(self, event: Received, now: Instant) -> list[Effect]:
-        """What comes before this broker has joined is judged when it is let in: until then no ACL may be known here."""
-        is_controller = self.is_controller_listener(event.caller.listener)
-        if event.caller.is_node or (self.early is not None and not is_controller):
-            return super().received(event, now)
-        admitted = self.gate.admit(self, event, is_controller=is_controller)
-        return super().received(admitted, now) if type(admitted) is Received else admitted  # type: ignore[return-value]  # effects
+    def apply_committed(self, now: Instant) -> list[Effect]:
+        effects = super().apply_committed(now)
+        self.gate.authorizer.follow(self.image.acls, self.image.acls_version)
+        return effects
 
     def propagate(self, effects: list[Effect], now: Instant) -> list[Effect]:
         """As a node's own. All `effects` of every step come through here."""
-        done = super().propagate(effects, now)
+        done = Node.propagate(self, effects, now)  # not `super()`: this is the hot path
         return self.gate.finish(done) if self.gate.pending else done
 
     def check(self) -> None:
         super().check()
         self.gate.check()
+        assert self.gate.authorizer.version in (-1, self.image.acls_version)
 
 
 def node_of(parts: Parts, now: Instant) -> Node:

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 from strandline.base.errors import ErrorCode, error_of
 from strandline.client.errors import AuthenticationFailed
 from strandline.client.security.sasl_options import Sasl
-from strandline.client.security.scram import Scram
+from strandline.security.scram import Scram
 from strandline.wire.messages.cluster.sasl_authenticate import SaslAuthenticateRequest, SaslAuthenticateResponse
 from strandline.wire.messages.cluster.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
 from strandline.wire.schema import Message

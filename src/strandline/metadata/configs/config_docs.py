@@ -68,6 +68,10 @@ OF_NODES = {
     "controller.listener.names": "Which listeners are the controller's.",
     "inter.broker.listener.name": "Which listener other brokers use.",
     "listener.security.protocol.map": "The security protocol of each listener; only PLAINTEXT is supported.",
+    "cluster.secret.file": "The file with the secret by which nodes of a cluster know one another; cluster-secret in"
+    " metadata.log.dir if not set. Only its owner may read it.",
+    "cluster.secret.required": "Whether only nodes that prove the cluster's secret may act as nodes. If false,"
+    " anybody who can connect can do it.",
     "controller.quorum.voters": "The voters of the metadata quorum, as id@host:port.",
     "controller.quorum.election.timeout.ms": "How long a candidate waits for votes before it begins another election.",
     "controller.quorum.fetch.timeout.ms": "How long a voter waits for its leader before it begins an election.",

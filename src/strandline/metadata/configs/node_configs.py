@@ -81,6 +81,8 @@ ROWS = (
     ConfigKey("controller.listener.names", LIST, (), distinct, required=True),
     ConfigKey("inter.broker.listener.name", STRING),
     ConfigKey("listener.security.protocol.map", STRING, ""),
+    ConfigKey("cluster.secret.file", STRING),
+    ConfigKey("cluster.secret.required", BOOLEAN, True),
     ConfigKey("controller.quorum.voters", LIST, ()),
     ConfigKey("controller.quorum.election.timeout.ms", INT, 1000, at_least(0)),
     ConfigKey("controller.quorum.fetch.timeout.ms", INT, 2000, at_least(0)),

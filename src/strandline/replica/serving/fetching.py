@@ -60,6 +60,8 @@ class Fetching:
             replica, broker_epoch = NodeId(request.replica_state.replica_id), request.replica_state.replica_epoch
         else:
             replica, broker_epoch = NodeId(request.replica_id), -1
+        if replica >= 0 and not caller.is_node:  # by a replica's position the high watermark rises
+            return [Reply(to, FetchResponse(error_code=ErrorCode.CLUSTER_AUTHORIZATION_FAILED))]
         effects: list[Effect] = []
         earlier = self.sessions.sessions.get(request.session_id)
         if earlier is not None and earlier.parked is not None:

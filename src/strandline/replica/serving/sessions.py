@@ -33,7 +33,8 @@ class Sessions:
         """The context of a request, or the error of the whole answer."""
         epoch = request.session_epoch
         if epoch in (FULL_EPOCH, FINAL_EPOCH):
-            self.close(request.session_id)
+            if (old := self.sessions.get(request.session_id)) is not None and old.replica == replica:
+                self.close(request.session_id)
             if replica >= 0:
                 self.close_all_of(replica)
             session_id = NO_SESSION
@@ -44,7 +45,7 @@ class Sessions:
                 self.sessions[session_id] = context
             return context
         session = self.sessions.get(request.session_id)
-        if session is None:
+        if session is None or session.replica != replica:  # a consumer's, or another's
             return ErrorCode.FETCH_SESSION_ID_NOT_FOUND
         if session.epoch != epoch:
             return ErrorCode.INVALID_FETCH_SESSION_EPOCH

@@ -109,7 +109,7 @@ class Authorizer:
         self.super_users = super_users
         self.allows_if_no_acl = allows_if_no_acl
         self.index = AclIndex()
-        self.version = -1
+        self.version = -1  # nothing is known yet: only super users are permitted anything
         self.known: dict[tuple[str, str], Rights] = {}
         self.kept = 0  # decisions, and principals, at least as many as are in `known`
 
@@ -148,6 +148,8 @@ class Authorizer:
     def judge(self, principal: str, host: str, operation: int, resource_type: int, name: str) -> bool:
         if principal in self.super_users:
             return True
+        if self.version < 0:
+            return False
         allowing = ALLOWING[operation]
         allowed = is_named = False
         for cells in self.index.about(resource_type, name):

@@ -16,7 +16,19 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import cast
 
-from strandline.base.effects import Caller, Close, Disconnected, Endpoint, Event, Received, Reply, ReplyTo
+from msgspec.structs import replace
+
+from strandline.base.effects import (
+    Authenticated,
+    Caller,
+    Close,
+    Disconnected,
+    Endpoint,
+    Event,
+    Received,
+    Reply,
+    ReplyTo,
+)
 from strandline.base.errors import ErrorCode
 from strandline.base.ports import Buffer
 from strandline.base.value import Value
@@ -48,6 +60,7 @@ class NetConfig(Value, frozen=True):
     receive_buffer_bytes: int = 100 * 1024
     backlog: int = 50
     idle_ms_max: int = 600_000
+    believes_strangers: bool = False  # everybody may act as a node
 
 
 class Listener(Value, frozen=True):
@@ -80,7 +93,7 @@ class Connection(Framed):
         self.transport = transport = cast(asyncio.Transport, transport)  # uvloop's are not a subclass of it
         transport.set_write_buffer_limits(high=WRITE_BUFFER_BYTES)
         peer = transport.get_extra_info("peername") or ("", 0)
-        self.caller = Caller("", peer[0], self.listener.name)
+        self.caller = Caller("", peer[0], self.listener.name, is_node=self.net.config.believes_strangers)
         sock = transport.get_extra_info("socket")
         with suppress(OSError):  # the other side may have closed already; the transport reports that
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -112,7 +125,7 @@ class Connection(Framed):
         caller = self.caller
         client_id = request.client_id or ""
         if caller.client_id != client_id:
-            caller = self.caller = Caller(client_id, caller.host, caller.listener)
+            caller = self.caller = replace(caller, client_id=client_id)
         slots = self.slots
         sequence = self.first + len(slots)
         to = ReplyTo(
@@ -275,6 +288,11 @@ class Net:
         connection = self.connections.get(effect.to.connection)
         if connection is not None and not connection.closed:  # else nobody is left to hear the answer
             connection.reply(effect)
+
+    def authenticated(self, effect: Authenticated) -> None:
+        connection = self.connections.get(effect.connection)
+        if connection is not None and not connection.closed:
+            connection.caller = replace(connection.caller, principal=effect.principal, is_node=effect.is_node)
 
     def close_one(self, effect: Close) -> None:
         connection = self.connections.get(effect.connection)

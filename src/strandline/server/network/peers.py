@@ -16,19 +16,24 @@ import logging
 import socket
 from collections import deque
 from collections.abc import Callable
+from secrets import token_hex
 from typing import cast
 
 from strandline.base.effects import Answered, Endpoint, Event, Failed, Failure, Probe, Probed, Send
 from strandline.base.ports import Buffer
+from strandline.security.sasl.node_secret import Introduction, version_of
+from strandline.security.secret import ClusterSecret
 from strandline.server.network.framing import Framed
 from strandline.wire.api import api_of
 from strandline.wire.frame import decode_response, encode_request
 from strandline.wire.primitive import Malformed
+from strandline.wire.schema import Message
 
 log = logging.getLogger("strandline")
 
 ANSWER_BYTES_MAX = 256 * 1024 * 1024  # a peer's answer; Kafka's clients have no bound here
 WRITE_BUFFER_BYTES = 1024 * 1024
+NONCE_BYTES = 24
 UNREACHABLE = {errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT, errno.ENETUNREACH}
 
 
@@ -80,7 +85,9 @@ class Link(Framed):
         self.channel = channel
         self.next_correlation_id = 0
         self.waiting: deque[tuple[int, Send, asyncio.TimerHandle]] = deque()
-        self.unsent: list[Buffer] = []  # until the connection stands
+        self.unsent: list[Buffer] = []  # until the connection stands, and its other side knows us
+        self.is_ready = False
+        self.introduction: Introduction | None = None  # while the other side does not know us yet
         self.transport: asyncio.Transport | None = None
         self.closed = False
         self.dialing = peers.loop.create_task(self.open())
@@ -104,9 +111,39 @@ class Link(Framed):
         transport.set_write_buffer_limits(high=WRITE_BUFFER_BYTES)
         if self.closed:
             transport.abort()
-        elif self.unsent:
-            transport.writelines(self.unsent)
+        elif self.peers.secret is None:
+            self.ready()
+        else:
+            self.introduction = Introduction(self.peers.secret, self.peers.client_id, token_hex(NONCE_BYTES))
+            for message in self.introduction.begin():
+                self.introduce(message)
+
+    def ready(self) -> None:
+        """What waited goes out."""
+        assert self.transport is not None
+        self.is_ready = True
+        self.introduction = None
+        if self.unsent:
+            self.transport.writelines(self.unsent)
             self.unsent = []
+
+    def introduce(self, message: Message) -> None:
+        assert self.transport is not None
+        self.transport.writelines(encode_request(message, version_of(type(message)), 0, self.peers.client_id))
+
+    def introduction_answered(self, introduction: Introduction, frame: memoryview) -> None:
+        """Before anything else is answered: a request must not reach somebody who only pretends to be a node."""
+        try:
+            _, message = decode_response(introduction.awaits, version_of(introduction.awaits), frame)
+            further = introduction.answered(message)
+        except (Malformed, ValueError) as error:
+            log.warning("%s does not prove that it is a node of this cluster: %s", self.name(), error)
+            self.fail(Failure.MALFORMED, Failure.CLOSED)
+            return
+        if introduction.is_over:
+            self.ready()
+        elif further is not None:
+            self.introduce(further)
 
     def send(self, effect: Send) -> None:
         assert not self.closed, "a link that is given up is forgotten"
@@ -116,12 +153,16 @@ class Link(Framed):
         frame = encode_request(effect.message, effect.version, correlation_id, self.peers.client_id)
         timer = self.peers.loop.call_later(effect.timeout_ms / 1000, self.timed_out, correlation_id)
         self.waiting.append((correlation_id, effect, timer))
-        if self.transport is None:
-            self.unsent += frame
-        else:
+        if self.is_ready:
+            assert self.transport is not None
             self.transport.writelines(frame)
+        else:
+            self.unsent += frame
 
     def frame_received(self, frame: memoryview) -> None:
+        if self.introduction is not None:
+            self.introduction_answered(self.introduction, frame)
+            return
         if not self.waiting:
             self.fail(Failure.MALFORMED, Failure.CLOSED)
             return
@@ -160,7 +201,6 @@ class Link(Framed):
         if self.closed:
             return
         self.closed = self.stopped = True
-        assert self.transport is None or not self.unsent, "it was sent when the connection stood"
         self.peers.forget(self)
         if self.transport is not None:
             self.transport.abort()
@@ -183,6 +223,7 @@ class Peers:
         self.loop = loop
         self.client_id = client_id
         self.on_event = on_event
+        self.secret: ClusterSecret | None = None  # None: nobody is asked to prove anything
         self.links: dict[tuple[str, int, str], Link] = {}
         self.probes: set[asyncio.Task[None]] = set()
 

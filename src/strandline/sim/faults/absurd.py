@@ -46,6 +46,7 @@ class Forger(Station):
 
     def __init__(self, world: World) -> None:
         super().__init__(STATION, world.network)
+        self.is_node = True
         self.world = world
         self.is_running = True
         self.sent = 0

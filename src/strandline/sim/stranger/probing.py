@@ -138,6 +138,7 @@ class Prober(Station):
 
     def __init__(self, world: World) -> None:
         super().__init__("prober", world.network)
+        self.is_node = True  # it knows everything, the secret too
         self.is_running = True
         self.sent = 0
         self.answers: deque[Any] = deque(maxlen=100)

@@ -1,9 +1,9 @@
-"""Somebody who belongs to no cluster, and sends well-formed messages with hostile numbers to every listener.
+"""Somebody who knows the cluster's secret, and sends well-formed messages with hostile numbers to every listener.
 
-It is not let in by any secret, for there is none yet. So the line is drawn by what it sends: each message is one that a
-sound receiver refuses, or that is about nothing but the stranger's own topic and group. It sends voters epochs that
-nobody can have, other clusters' ids, and ids of nobody; it has no broker's epoch. A message in which all is plausible
-would be believed today, whoever sent it (see docs/simulator.md).
+It stands for a node that is out of its mind, so the line is drawn by what it sends: each message is one that a sound
+receiver refuses, or that is about nothing but the stranger's own topic and group. It sends voters epochs that nobody
+can have, other clusters' ids, and ids of nobody; it has no broker's epoch. A message in which all is plausible is
+believed if a node sends it.
 """
 
 from random import Random
@@ -54,6 +54,7 @@ class Stranger(Station):
 
     def __init__(self, world: World, pause_ms: int) -> None:
         super().__init__("stranger", world.network)
+        self.is_node = True
         self.world = world
         self.pause_ms = pause_ms
         self.rng = world.random("stranger")

@@ -59,6 +59,7 @@ class Station:
         self.name = name
         self.network = network
         self.life = 0
+        self.is_node = False  # it knows the cluster's secret
         self.is_running = False
         self.is_powered = True
         self.is_paused = False
@@ -243,7 +244,7 @@ class Connection:
         request = decode_request(memoryview(bytearray(frame))[4:])
         to = ReplyTo(self.number, self.received, request.correlation_id, request.api_key, request.api_version)
         self.received += 1
-        caller = Caller(request.client_id or "", self.source.name, self.listener)
+        caller = Caller(request.client_id or "", self.source.name, self.listener, is_node=self.source.is_node)
         self.target.event(Received(to, caller, self.network.tamper(self, request.message, request.api_version)))
 
     def target_lost(self) -> None:

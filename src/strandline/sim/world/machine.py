@@ -88,6 +88,7 @@ class Machine(Station):
     def __init__(self, world: Surroundings, node_id: NodeId, roles: str, settings: dict[str, str]) -> None:
         super().__init__(f"n{node_id}", world.network)
         self.world = world
+        self.is_node = True
         self.node_id = node_id
         self.rng = world.random(self.name)
         listeners = {"broker": ("PLAINTEXT", 9092), "controller": ("CONTROLLER", 9093)}

@@ -9,7 +9,7 @@ from strandline.metadata import records as r
 from strandline.replica.tokens import FetchSent
 from strandline.wire.messages.records.fetch import FetchResponse
 
-CALLER = Caller("client", "127.0.0.1", "PLAINTEXT")
+CALLER = Caller("client", "127.0.0.1", "PLAINTEXT", is_node=True)
 
 
 def fetches(world: Any, node: int) -> list[Any]:

@@ -12,7 +12,7 @@ from strandline.base.ids import NodeId
 from strandline.base.time import Instant
 from strandline.metadata import records as r
 from strandline.replica.config import ReplicaConfig
-from strandline.replica.serving.sessions import Context, Sessions
+from strandline.replica.serving.sessions import FINAL_EPOCH, Context, Sessions
 from strandline.wire.messages.records.fetch import FetchPartition, FetchRequest, FetchTopic, ForgottenTopic
 
 CONSUMER, FOLLOWER, OTHER_FOLLOWER = -1, 2, 3
@@ -40,7 +40,8 @@ class Cache:
 
     def use(self, session_id: int) -> None:
         epoch = self.sessions.sessions[session_id].epoch
-        self.sessions.open(FetchRequest(session_id=session_id, session_epoch=epoch), NodeId(-1), False, self.now)
+        replica = self.sessions.sessions[session_id].replica
+        self.sessions.open(FetchRequest(session_id=session_id, session_epoch=epoch), replica, False, self.now)
 
     def later(self, span_ms: int, *used: int) -> None:
         """Time passes, and these sessions are used at its end."""
@@ -273,3 +274,13 @@ def test_a_divergence_is_reported_until_the_client_asks_elsewhere(world: World) 
         again = ask(world, 1, "fetch", FetchRequest(session_id=opened.session_id, session_epoch=epoch), version=12)()
         (row,) = again.responses[0].partitions
         assert (row.diverging_epoch.epoch, row.diverging_epoch.end_offset) == (0, 2)
+
+
+def test_nobody_uses_or_ends_the_session_of_another_replica(cache: Cache) -> None:
+    of_follower = cache.open(1, 2)
+    for epoch in (1, FINAL_EPOCH):
+        request = FetchRequest(session_id=of_follower, session_epoch=epoch)
+        outcome = cache.sessions.open(request, NodeId(-1), False, cache.now)
+        assert outcome is ErrorCode.FETCH_SESSION_ID_NOT_FOUND or epoch == FINAL_EPOCH
+        assert cache.holds(of_follower)
+    assert cache.sessions.sessions[of_follower].epoch == 1

@@ -1,0 +1,77 @@
+"""The mechanism by which nodes know one another (`security.secret`): both sides of it."""
+
+from strandline.base.errors import ErrorCode, error_of
+from strandline.base.time import Instant
+from strandline.security.sasl.exchange import Accepted, Challenge, Rejected, Verdict
+from strandline.security.scram import Scram, ScramCredential, ScramServer
+from strandline.security.secret import HASH_MECHANISM, SECRET_MECHANISM, ClusterSecret
+from strandline.wire.messages.cluster.sasl_authenticate import SaslAuthenticateRequest, SaslAuthenticateResponse
+from strandline.wire.messages.cluster.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
+from strandline.wire.schema import Message
+
+HANDSHAKE_VERSION = 1
+AUTHENTICATE_VERSION = 2
+FAILED = (
+    f"Authentication failed during authentication due to invalid credentials with SASL mechanism {SECRET_MECHANISM}"
+)
+
+
+class NodeExchange:
+    """The side that is connected to."""
+
+    def __init__(self, credential: ScramCredential, nonce: str) -> None:
+        self.credential = credential
+        self.scram = ScramServer(nonce)
+
+    def step(self, token: bytes, now: Instant) -> Verdict:
+        try:
+            if not self.scram.bare:
+                self.scram.begin(token)
+                return Challenge(self.scram.first(self.credential))
+            answer = self.scram.final(token)
+        except ValueError as error:
+            return Rejected(FAILED, str(error))
+        return Accepted(answer, f"Node:{self.scram.username}", is_node=True)
+
+
+class Introduction:
+    """The side that connects. It sends what `begin` returns, and what each answer calls for, until it is over."""
+
+    def __init__(self, secret: ClusterSecret, name: str, nonce: str) -> None:
+        self.scram = Scram(HASH_MECHANISM, name, secret.text, nonce)
+        self.answers = 0
+        self.is_over = False
+
+    def begin(self) -> tuple[Message, Message]:
+        """Both at once: the second needs no answer to the first."""
+        return (
+            SaslHandshakeRequest(mechanism=SECRET_MECHANISM),
+            SaslAuthenticateRequest(auth_bytes=self.scram.first()),
+        )
+
+    @property
+    def awaits(self) -> type[SaslHandshakeResponse | SaslAuthenticateResponse]:
+        """Which answer comes next."""
+        return SaslAuthenticateResponse if self.answers else SaslHandshakeResponse
+
+    def answered(self, message: SaslHandshakeResponse | SaslAuthenticateResponse) -> SaslAuthenticateRequest | None:
+        """What to send next, if anything. Raises `ValueError` if the other side is not a node of this cluster, or says
+        that we are not."""
+        assert not self.is_over
+        self.answers += 1
+        if isinstance(message, SaslHandshakeResponse):
+            if message.error_code != ErrorCode.NONE:
+                raise ValueError(f"it does not take {SECRET_MECHANISM}: {error_of(message.error_code).name}")
+            return None
+        if message.error_code != ErrorCode.NONE:
+            raise ValueError(message.error_message or error_of(message.error_code).name)
+        if self.answers == 2:
+            return SaslAuthenticateRequest(auth_bytes=self.scram.final(bytes(message.auth_bytes)))
+        self.scram.verify(bytes(message.auth_bytes))
+        self.is_over = True
+        return None
+
+
+def version_of(message: type[Message]) -> int:
+    """In which version both sides speak it."""
+    return HANDSHAKE_VERSION if message.api_key == SaslHandshakeRequest.api_key else AUTHENTICATE_VERSION

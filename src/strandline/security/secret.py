@@ -1,0 +1,37 @@
+"""The secret of a cluster: who knows it is one of its nodes.
+
+A node proves it at the beginning of each connection to another node, by SASL with a mechanism of our own: SCRAM-SHA-256
+(RFC 7677), with the secret for a password. The secret itself is never sent, each side proves it to the other, and what
+is overheard of one exchange is worth nothing in the next. It protects against strangers who can open connections, not
+against those who can change what is on the wire: for that there is TLS.
+"""
+
+import hashlib
+
+from strandline.base.value import Value
+from strandline.security.scram import ScramCredential, credential_of
+
+SECRET_MECHANISM = "STRANDLINE-SECRET"
+HASH_MECHANISM = "SCRAM-SHA-256"
+SECRET_BYTES_MIN = 16
+# A random secret needs no slow hash; this is the least that SCRAM's client accepts.
+ITERATIONS = 4096
+SALT = hashlib.sha256(b"strandline cluster secret").digest()
+
+
+class ClusterSecret(Value, frozen=True):
+    """At least `SECRET_BYTES_MIN` random bytes, as text."""
+
+    text: str
+
+    def __post_init__(self) -> None:
+        assert len(self.text) >= SECRET_BYTES_MIN
+
+    def __repr__(self) -> str:
+        return "ClusterSecret(…)"
+
+    __str__ = __repr__
+
+    def credential(self) -> ScramCredential:
+        """What the side that is asked for it needs. Costs a millisecond or two."""
+        return credential_of(HASH_MECHANISM, self.text, SALT, ITERATIONS)
