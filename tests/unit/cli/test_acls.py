@@ -100,6 +100,9 @@ ADDED = [
 def test_options_mean_acls(cluster: Cluster, resources: Resources, entries: Any, expected: list[str]) -> None:
     cluster.acls = []
     assert cluster.add(resources, **entries) == expected
+    assert {acl.pattern_type for acl in cluster.acls if acl.resource_type == ResourceType.CLUSTER} <= {
+        PatternType.LITERAL
+    }
     assert cluster.add(resources, **entries) == [], "they exist"
     cluster.acls.append(other := Acl(ResourceType.TOPIC, "o", PatternType.LITERAL, "User:a", "*", 2, 3))  # type: ignore[arg-type]  # codes
     command.remove(resources=resources, entries=Entries(**entries), force=True)

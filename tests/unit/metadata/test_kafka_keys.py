@@ -221,8 +221,15 @@ STRICTER = {
 READ_ONLY_HERE = frozenset(("listeners",))
 # Keys that Kafka leaves to the authorizer.
 OF_THE_AUTHORIZER = ("super.users", "allow.everyone.if.no.acl.found")
-# The scrubber is ours.
-FURTHER = (*OF_THE_AUTHORIZER, "listener.security.protocol.map", "strandline.", "log.cleaner.", "log.scrub.")
+# The scrubber is ours, and so is the secret of nodes.
+FURTHER = (
+    *OF_THE_AUTHORIZER,
+    "cluster.secret.",
+    "listener.security.protocol.map",
+    "strandline.",
+    "log.cleaner.",
+    "log.scrub.",
+)
 Row = tuple[str, str, str, str, str]
 
 
