@@ -90,6 +90,7 @@ class Node:
             self.controller = Controller(self.me, parts.controller_config, config.explicit, parts.rng, self)
         self.broker: Broker | None = Broker(parts) if config.is_broker else None
         self.authenticating = Authenticating(parts.secret, parts.rng)
+        self.broker_routes, self.controller_routes = BROKER_ROUTES, CONTROLLER_ROUTES
         self.forwarding = Forwarding(config.integer("request.timeout.ms"))
         self.quotas = ClientQuotas(parts.quota_config, parts.stopwatch)
         self.has_quotas = False  # else clients' quotas are in nobody's way
@@ -114,10 +115,8 @@ class Node:
         match event:
             case Received():
                 return self.propagate(self.received(event, now), now)
-            case Disconnected(connection=connection):
-                self.authenticating.forget(connection)
-                self.quotas.forget(connection)
-                return self.propagate(self.controller.step(event, now) if self.controller is not None else [], now)
+            case Disconnected():
+                return self.propagate(self.disconnected(event, now), now)
             case _:
                 return self.propagate(self.answered(event, now), now)
 
@@ -210,13 +209,13 @@ class Node:
     # --- events
 
     def received(self, event: Received, now: Instant) -> list[Effect]:
-        routes = CONTROLLER_ROUTES if event.caller.listener in self.controller_listeners else BROKER_ROUTES
-        if self.early is not None and routes is BROKER_ROUTES and type(event.message) is not ApiVersionsRequest:
+        routes = self.controller_routes if event.caller.listener in self.controller_listeners else self.broker_routes
+        if self.early is not None and routes is self.broker_routes and type(event.message) is not ApiVersionsRequest:
             return self.hold(event)
         route = routes.get(type(event.message))
         if route is None:
             return [Close(event.to.connection, f"api {event.to.api_key} is not served on {event.caller.listener}")]
-        if self.has_quotas and routes is BROKER_ROUTES:
+        if self.has_quotas and routes is self.broker_routes:
             taken = self.quotas.take(event, self.image, now)
             return taken if isinstance(taken, list) else route(self, taken, now)
         return route(self, event, now)
@@ -234,6 +233,11 @@ class Node:
         assert self.early is not None, "once"
         held, self.early = self.early or [], None
         return [effect for event in held for effect in self.received(event, now)]
+
+    def disconnected(self, event: Disconnected, now: Instant) -> list[Effect]:
+        self.authenticating.forget(event.connection)
+        self.quotas.forget(event.connection)
+        return self.controller.step(event, now) if self.controller is not None else []
 
     def answer_metadata(self, broker: Broker, now: Instant, *, moved: bool) -> list[Effect]:
         due = broker.suspects.due(now, moved=moved)
