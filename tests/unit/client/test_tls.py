@@ -11,7 +11,7 @@ from tests.unit.client.scripted import ScriptedBroker
 from strandline.client.cluster import Cluster
 from strandline.client.config import ClientConfig
 from strandline.client.errors import BadOption, Unreachable
-from strandline.client.security.ciphers import openssl_name, suites
+from strandline.security.ciphers import openssl_name, suites
 from strandline.client.security.tls import Tls, context_of
 
 

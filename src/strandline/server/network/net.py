@@ -33,6 +33,8 @@ from strandline.base.errors import ErrorCode
 from strandline.base.ports import Buffer
 from strandline.base.value import Value
 from strandline.server.network.framing import Framed
+from strandline.server.network.handshakes import TlsServer
+from strandline.server.tls.listener_tls import ListenerTls, Unmapped
 from strandline.wire.api import API_VERSIONS, APIS, advertised_versions, is_allowed
 from strandline.wire.frame import Unsupported, UnsupportedVersion, decode_request, encode_response
 from strandline.wire.messages.cluster.api_versions import ApiVersionsResponse
@@ -42,6 +44,7 @@ log = logging.getLogger("strandline")
 
 UNANSWERED_MAX = 64
 WRITE_BUFFER_BYTES = 1024 * 1024
+JOINED_BYTES_MAX = 64 * 1024
 TLS_HANDSHAKE = 0x1603  # the first two bytes of every TLS connection: a handshake record, of version 3
 # Which APIs a listener answers: key is_controller.
 SERVED = {
@@ -68,6 +71,7 @@ class Listener(Value, frozen=True):
     host: str
     port: int  # 0: any free port
     is_controller: bool
+    tls: ListenerTls | None = None  # None: it is not encrypted
 
 
 class Connection(Framed):
@@ -81,6 +85,7 @@ class Connection(Framed):
         self.listener = listener
         self.served = SERVED[listener.is_controller]
         self.transport: asyncio.Transport
+        self.write: Callable[[Sequence[Buffer]], None]
         self.first = 0  # sequence of slots[0]
         self.slots: deque[Slot] = deque()
         self.caller = Caller("", "", listener.name)
@@ -94,12 +99,23 @@ class Connection(Framed):
         transport.set_write_buffer_limits(high=WRITE_BUFFER_BYTES)
         peer = transport.get_extra_info("peername") or ("", 0)
         self.caller = Caller("", peer[0], self.listener.name, is_node=self.net.config.believes_strangers)
+        self.write = transport.writelines
         sock = transport.get_extra_info("socket")
         with suppress(OSError):  # the other side may have closed already; the transport reports that
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             if self.net.config.send_buffer_bytes > 0:
                 sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, self.net.config.send_buffer_bytes)
         self.net.connections[self.number] = self
+        if self.listener.tls is not None:
+            self.encrypted(self.listener.tls)
+
+    def encrypted(self, tls: ListenerTls) -> None:
+        self.write = joining(self.transport)
+        try:
+            certificate = self.transport.get_extra_info("ssl_object").getpeercert(binary_form=True)
+            self.caller = replace(self.caller, principal=tls.principal_of(certificate))
+        except Unmapped as error:
+            self.refuse(str(error))
 
     def connection_lost(self, error: Exception | None) -> None:
         assert self.net.connections.get(self.number) is self, "a connection ends once"
@@ -183,7 +199,7 @@ class Connection(Framed):
                 self.first += 1
             answer = ready
         if answer:
-            self.transport.writelines(answer)
+            self.write(answer)
         if self.stopped and self.writable and len(slots) <= UNANSWERED_MAX // 2:
             # Later, because parsing gives events to the node, which may be performing effects right now.
             self.net.loop.call_soon(self.resume)
@@ -228,6 +244,19 @@ class Connection(Framed):
         self.transport.close()
 
 
+def joining(transport: asyncio.Transport) -> Callable[[Sequence[Buffer]], None]:
+    """Writes to a transport with TLS, which makes a record of each buffer: small ones are joined, which is cheaper;
+    a large one is cut anyway, and would be copied once more."""
+
+    def write(buffers: Sequence[Buffer]) -> None:
+        if len(buffers) > 1 and sum(map(len, buffers)) <= JOINED_BYTES_MAX:
+            transport.write(b"".join(buffers))
+        else:
+            transport.writelines(buffers)
+
+    return write
+
+
 class Net:
     def __init__(
         self,
@@ -241,7 +270,7 @@ class Net:
         self.connections: dict[int, Connection] = {}
         self.last_number = 0
         self.bound: list[tuple[Listener, socket.socket]] = []
-        self.servers: list[asyncio.AbstractServer] = []
+        self.servers: list[asyncio.AbstractServer | TlsServer] = []
         self.sweeper: asyncio.TimerHandle | None = None
         self.make_connection: Callable[[Net, int, Listener], Connection] = Connection  # or one that measures
 
@@ -272,6 +301,9 @@ class Net:
         assert self.bound, "bound first"
         for listener, sock in self.bound:
             accept = self.accepting(listener)
+            if listener.tls is not None:
+                self.servers.append(TlsServer(self.loop, sock, self.config.backlog, listener.tls, accept))
+                continue
             self.servers.append(await self.loop.create_server(accept, sock=sock, backlog=self.config.backlog))
         if self.config.idle_ms_max > 0:
             self.sweep()

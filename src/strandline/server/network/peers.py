@@ -14,6 +14,7 @@ import asyncio
 import errno
 import logging
 import socket
+import ssl
 from collections import deque
 from collections.abc import Callable
 from secrets import token_hex
@@ -24,6 +25,7 @@ from strandline.base.ports import Buffer
 from strandline.security.sasl.node_secret import Introduction, version_of
 from strandline.security.secret import ClusterSecret
 from strandline.server.network.framing import Framed
+from strandline.server.tls.words import why_failed
 from strandline.wire.api import api_of
 from strandline.wire.frame import decode_response, encode_request
 from strandline.wire.primitive import Malformed
@@ -101,8 +103,12 @@ class Link(Framed):
             outcome.close()
         else:
             try:
-                await self.peers.loop.create_connection(lambda: self, sock=outcome)
-            except OSError:  # the peer closed it already
+                tls = self.peers.tls_to(self.endpoint)
+                host = self.endpoint.host if tls is not None else None
+                await self.peers.loop.create_connection(lambda: self, sock=outcome, ssl=tls, server_hostname=host)
+            except OSError as error:  # the peer closed it already, or one side rejects the other's certificate
+                if isinstance(error, ssl.SSLError):
+                    log.warning("no TLS with %s: %s", self.name(), why_failed(error))
                 self.fail(Failure.CLOSED, Failure.CLOSED)
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -219,7 +225,14 @@ class Link(Framed):
 
 
 class Peers:
-    def __init__(self, loop: asyncio.AbstractEventLoop, client_id: str, on_event: Callable[[Event], None]) -> None:
+    def __init__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        client_id: str,
+        on_event: Callable[[Event], None],
+        tls_to: Callable[[Endpoint], ssl.SSLContext | None] = lambda _: None,
+    ) -> None:
+        self.tls_to = tls_to  # None: the connection is not encrypted
         self.loop = loop
         self.client_id = client_id
         self.on_event = on_event
