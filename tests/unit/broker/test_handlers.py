@@ -52,6 +52,7 @@ A, B = Uuid(b"a" * 16), Uuid(b"b" * 16)
 class Settings:
     def __init__(self) -> None:
         self.explicit: dict[str, Any] = {}
+        self.of_listeners: dict[str, dict[str, Any]] = {}
 
     def integer(self, name: str) -> int:
         value = self.explicit.get(name, NODE_CONFIGS[name].default)

@@ -15,8 +15,9 @@ import socket
 import ssl
 from collections.abc import Callable
 
+from strandline.server.tls.alerts import alerts
 from strandline.server.tls.listener_tls import ListenerTls
-from strandline.server.tls.words import why_failed
+from strandline.server.tls.words import is_closed, why_failed
 
 log = logging.getLogger("strandline")
 
@@ -83,15 +84,18 @@ class TlsServer:
 
     async def let_in(self, sock: socket.socket, host: str) -> None:
         try:
-            await self.loop.connect_accepted_socket(
-                self.make,
-                sock,
-                ssl=self.tls.server,
-                ssl_handshake_timeout=HANDSHAKE_S,
-                ssl_shutdown_timeout=SHUTDOWN_S,
-            )
+            with alerts(sock):
+                await self.loop.connect_accepted_socket(
+                    self.make,
+                    sock,
+                    ssl=self.tls.server,
+                    ssl_handshake_timeout=HANDSHAKE_S,
+                    ssl_shutdown_timeout=SHUTDOWN_S,
+                )
         except (OSError, TimeoutError, ssl.SSLError) as error:
-            log.warning("no TLS with %s on %s: %s", host, self.tls.name, why_failed(error))
+            # Whoever only looks whether somebody listens closes the connection, and looks often.
+            level = logging.DEBUG if is_closed(error) else logging.WARNING
+            log.log(level, "no TLS with %s on %s: %s", host, self.tls.name, why_failed(error))
             sock.close()
 
     def ended(self, task: "asyncio.Task[None]") -> None:

@@ -25,6 +25,7 @@ from strandline.base.ports import Buffer
 from strandline.security.sasl.node_secret import Introduction, version_of
 from strandline.security.secret import ClusterSecret
 from strandline.server.network.framing import Framed
+from strandline.server.tls.alerts import alerts
 from strandline.server.tls.words import why_failed
 from strandline.wire.api import api_of
 from strandline.wire.frame import decode_response, encode_request
@@ -103,13 +104,19 @@ class Link(Framed):
             outcome.close()
         else:
             try:
-                tls = self.peers.tls_to(self.endpoint)
-                host = self.endpoint.host if tls is not None else None
-                await self.peers.loop.create_connection(lambda: self, sock=outcome, ssl=tls, server_hostname=host)
+                await self.connect(outcome)
             except OSError as error:  # the peer closed it already, or one side rejects the other's certificate
                 if isinstance(error, ssl.SSLError):
                     log.warning("no TLS with %s: %s", self.name(), why_failed(error))
                 self.fail(Failure.CLOSED, Failure.CLOSED)
+
+    async def connect(self, sock: socket.socket) -> None:
+        loop, tls = self.peers.loop, self.peers.tls_to(self.endpoint)
+        if tls is None:
+            await loop.create_connection(lambda: self, sock=sock)
+            return
+        with alerts(sock):
+            await loop.create_connection(lambda: self, sock=sock, ssl=tls, server_hostname=self.endpoint.host)
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert self.transport is None

@@ -12,6 +12,7 @@ from strandline.broker.listeners.settings import ListenerSettings
 from strandline.broker.listeners.tls import client_auth
 from strandline.security.certificates import read_certificate
 from strandline.security.ciphers import suites
+from strandline.server.tls.alerts import AlertingContext
 from strandline.server.tls.loading import limit_versions, load_own, load_trusted
 from strandline.server.tls.stores import BadStore, KeyStore, Stores, read_stores
 
@@ -31,14 +32,14 @@ def read_contexts(settings: ListenerSettings, *, is_served: bool, is_for_nodes: 
         server = server_context(settings, stores) if is_served else None
         client = client_context(settings, stores)
     except (ssl.SSLError, ValueError) as error:
-        raise BadStore(why_unusable(settings, error)) from None
+        raise BadStore(why_unusable(settings, stores.own, error)) from None
     if server is not None and is_for_nodes:
         believe_each_other(settings, server, client)
     return Contexts(server, client, end_of(stores.own))
 
 
 def server_context(settings: ListenerSettings, stores: Stores) -> ssl.SSLContext:
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context = AlertingContext(ssl.PROTOCOL_TLS_SERVER)
     context.options |= ssl.OP_NO_RENEGOTIATION  # it costs the server more than the client
     limit(context, settings)
     load(context, stores.own)
@@ -50,7 +51,7 @@ def server_context(settings: ListenerSettings, stores: Stores) -> ssl.SSLContext
 
 
 def client_context(settings: ListenerSettings, stores: Stores) -> ssl.SSLContext:
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context = AlertingContext(ssl.PROTOCOL_TLS_CLIENT)
     limit(context, settings)
     if stores.own.chain:
         load(context, stores.own)
@@ -85,11 +86,11 @@ def trust(context: ssl.SSLContext, trusted: str) -> None:
     context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
 
 
-def why_unusable(settings: ListenerSettings, error: Exception) -> str:
+def why_unusable(settings: ListenerSettings, own: KeyStore, error: Exception) -> str:
     reason = getattr(error, "reason", None) or ""
     if reason == "KEY_VALUES_MISMATCH":
         why = "the private key does not belong to the certificate, which must be the first of the chain"
-    elif reason in ("BAD_DECRYPT", "BAD_PASSWORD_READ", "PROBLEMS_GETTING_PASSWORD"):
+    elif "ENCRYPTED" in own.key.reveal and (not reason or "BAD" in reason or "PEM" in str(error)):
         why = "the private key is encrypted, and ssl.key.password is missing or wrong"
     else:
         why = str(error)

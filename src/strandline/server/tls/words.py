@@ -26,6 +26,15 @@ REJECTED = {
 }
 
 
+def is_closed(error: BaseException) -> bool:
+    """Did the other side close the connection, without a word?"""
+    return isinstance(error, ssl.SSLEOFError | ConnectionError) and not is_timeout(error)
+
+
+def is_timeout(error: BaseException) -> bool:
+    return isinstance(error, TimeoutError) or "handshake is taking longer" in str(error)
+
+
 def why_failed(error: BaseException) -> str:
     reason = getattr(error, "reason", None) or ""
     if isinstance(error, ssl.SSLCertVerificationError):
@@ -38,8 +47,8 @@ def why_failed(error: BaseException) -> str:
         return f"it shares no version or cipher suite with this node ({reason})"
     if reason in REJECTED:
         return REJECTED[reason]
-    if isinstance(error, TimeoutError) or "handshake is taking longer" in str(error):
+    if is_timeout(error):
         return "the handshake took too long"
-    if isinstance(error, ssl.SSLEOFError | ConnectionError):
+    if is_closed(error):
         return "it closed the connection during the handshake"
     return str(error)
