@@ -131,8 +131,8 @@ def of_listeners(node: NodePort) -> list[Described]:
         if listener_and_key(name) is not None:
             found.setdefault(name, []).append(Setting(name, value, DYNAMIC_BROKER))
     for listener, own in node.config.of_listeners.items():
-        for key, static in own.items():
-            name = prefixed(listener, key)
+        for base, static in own.items():
+            name = prefixed(listener, base)
             found.setdefault(name, []).append(Setting(name, show_value(static), STATIC))
     rows = []
     for name, settings in sorted(found.items()):
