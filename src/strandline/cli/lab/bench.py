@@ -21,6 +21,7 @@ WIDTH = 120
 DROPS = {95: 4, 50: 3, 99.9: 2}  # percentiles that a narrow terminal does without first
 
 app = App(name="bench", help="Measure throughput and latency, or what many partitions cost.")
+command(app, "connections", "strandline.cli.lab.connecting:connections", "Measure handshakes and logins a second.")
 command(app, "scale", "strandline.cli.lab.scale:scale", "Measure what thousands of partitions cost.")
 
 

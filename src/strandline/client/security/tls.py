@@ -5,6 +5,7 @@ Java's key stores (JKS, PKCS12) are refused with the command that makes PEM of t
 
 import ssl
 from collections.abc import Mapping
+from functools import lru_cache
 
 from strandline.base.secret import Secret
 from strandline.base.value import Value
@@ -107,6 +108,7 @@ def pem_file(given: Mapping[str, str], location: str, type_key: str = "", passwo
     return text
 
 
+@lru_cache(maxsize=8)  # many connections have one configuration, and certificates take a while to read
 def context_of(tls: Tls) -> ssl.SSLContext:
     """What sockets are wrapped by. Raises `BadOption` if certificates or keys make no sense."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
