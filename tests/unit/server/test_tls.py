@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import os
 import socket
 import ssl
 from pathlib import Path
@@ -118,16 +119,22 @@ def refused(port: int, context: ssl.SSLContext | None) -> str:
             return "closed"
 
 
+def open_files() -> int:
+    return len(os.listdir("/proc/self/fd"))
+
+
 def refusal(
     tls: ListenerTls, context: ssl.SSLContext | None, caplog: pytest.LogCaptureFixture, why: str, alert: str
 ) -> None:
     async def scenario() -> None:
         async with rig(tls=tls) as it:
+            before = open_files()
             told = await asyncio.to_thread(refused, it.where["SSL"].port, context)
             await it.until(lambda: caplog.records)
             assert alert in told
             assert it.node.events == [], "the node hears of nobody who was not let in"
             assert it.net.connections == {}
+            await it.until(lambda: open_files() == before)
             good = await it.client("PLAINTEXT")
             good.send(1)
             assert await good.answer() == (0, 1)

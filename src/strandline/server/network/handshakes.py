@@ -83,6 +83,7 @@ class TlsServer:
                 return
 
     async def let_in(self, sock: socket.socket, host: str) -> None:
+        """The loop owns the socket from here on, and closes it if the handshake fails."""
         try:
             with alerts(sock):
                 await self.loop.connect_accepted_socket(
@@ -96,7 +97,6 @@ class TlsServer:
             # Whoever only looks whether somebody listens closes the connection, and looks often.
             level = logging.DEBUG if is_closed(error) else logging.WARNING
             log.log(level, "no TLS with %s on %s: %s", host, self.tls.name, why_failed(error))
-            sock.close()
 
     def ended(self, task: "asyncio.Task[None]") -> None:
         self.on_their_way.discard(task)

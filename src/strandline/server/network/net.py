@@ -34,6 +34,7 @@ from strandline.base.ports import Buffer
 from strandline.base.value import Value
 from strandline.server.network.framing import Framed
 from strandline.server.network.handshakes import TlsServer
+from strandline.server.network.joining import joining
 from strandline.server.tls.listener_tls import ListenerTls, Unmapped
 from strandline.wire.api import API_VERSIONS, APIS, advertised_versions, is_allowed
 from strandline.wire.frame import Unsupported, UnsupportedVersion, decode_request, encode_response
@@ -44,7 +45,6 @@ log = logging.getLogger("strandline")
 
 UNANSWERED_MAX = 64
 WRITE_BUFFER_BYTES = 1024 * 1024
-JOINED_BYTES_MAX = 64 * 1024
 TLS_HANDSHAKE = 0x1603  # the first two bytes of every TLS connection: a handshake record, of version 3
 # Which APIs a listener answers: key is_controller.
 SERVED = {
@@ -242,19 +242,6 @@ class Connection(Framed):
         self.closed = self.stopped = True
         self.rest = b""
         self.transport.close()
-
-
-def joining(transport: asyncio.Transport) -> Callable[[Sequence[Buffer]], None]:
-    """Writes to a transport with TLS, which makes a record of each buffer: small ones are joined, which is cheaper;
-    a large one is cut anyway, and would be copied once more."""
-
-    def write(buffers: Sequence[Buffer]) -> None:
-        if len(buffers) > 1 and sum(map(len, buffers)) <= JOINED_BYTES_MAX:
-            transport.write(b"".join(buffers))
-        else:
-            transport.writelines(buffers)
-
-    return write
 
 
 class Net:

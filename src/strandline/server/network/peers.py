@@ -16,7 +16,7 @@ import logging
 import socket
 import ssl
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from secrets import token_hex
 from typing import cast
 
@@ -25,6 +25,7 @@ from strandline.base.ports import Buffer
 from strandline.security.sasl.node_secret import Introduction, version_of
 from strandline.security.secret import ClusterSecret
 from strandline.server.network.framing import Framed
+from strandline.server.network.joining import joining
 from strandline.server.tls.alerts import alerts
 from strandline.server.tls.words import why_failed
 from strandline.wire.api import api_of
@@ -92,6 +93,8 @@ class Link(Framed):
         self.is_ready = False
         self.introduction: Introduction | None = None  # while the other side does not know us yet
         self.transport: asyncio.Transport | None = None
+        self.is_encrypted = False
+        self.write: Callable[[Sequence[Buffer]], None]
         self.closed = False
         self.dialing = peers.loop.create_task(self.open())
 
@@ -115,6 +118,7 @@ class Link(Framed):
         if tls is None:
             await loop.create_connection(lambda: self, sock=sock)
             return
+        self.is_encrypted = True
         with alerts(sock):
             await loop.create_connection(lambda: self, sock=sock, ssl=tls, server_hostname=self.endpoint.host)
 
@@ -122,6 +126,7 @@ class Link(Framed):
         assert self.transport is None
         self.transport = transport = cast(asyncio.Transport, transport)  # uvloop's are not a subclass of it
         transport.set_write_buffer_limits(high=WRITE_BUFFER_BYTES)
+        self.write = joining(transport) if self.is_encrypted else transport.writelines
         if self.closed:
             transport.abort()
         elif self.peers.secret is None:
@@ -137,12 +142,12 @@ class Link(Framed):
         self.is_ready = True
         self.introduction = None
         if self.unsent:
-            self.transport.writelines(self.unsent)
+            self.write(self.unsent)
             self.unsent = []
 
     def introduce(self, message: Message) -> None:
         assert self.transport is not None
-        self.transport.writelines(encode_request(message, version_of(type(message)), 0, self.peers.client_id))
+        self.write(encode_request(message, version_of(type(message)), 0, self.peers.client_id))
 
     def introduction_answered(self, introduction: Introduction, frame: memoryview) -> None:
         """Before anything else is answered: a request must not reach somebody who only pretends to be a node."""
@@ -168,7 +173,7 @@ class Link(Framed):
         self.waiting.append((correlation_id, effect, timer))
         if self.is_ready:
             assert self.transport is not None
-            self.transport.writelines(frame)
+            self.write(frame)
         else:
             self.unsent += frame
 

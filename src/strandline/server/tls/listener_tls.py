@@ -15,6 +15,7 @@ from strandline.broker.listeners.settings import ListenerSettings
 from strandline.security.certificates import read_certificate
 from strandline.security.distinguished_names import text_of
 from strandline.security.principals import mapping_of
+from strandline.security.protocols import uses_sasl
 from strandline.server.tls.contexts import Contexts, read_contexts
 from strandline.server.tls.stores import BadStore, readable_by_others, stamps
 
@@ -58,8 +59,9 @@ class ListenerTls:
         return read_contexts(settings, is_served=self.is_served, is_for_nodes=self.is_for_nodes)
 
     def principal_of(self, certificate: bytes | None) -> str:
-        """`certificate`: the client's in DER, verified; None if it sent none. Raises Unmapped."""
-        if certificate is None:
+        """`certificate`: the client's in DER, verified; None if it sent none. Raises Unmapped. Clients of SASL say by
+        SASL who they are."""
+        if certificate is None or uses_sasl(self.static.protocol):
             return ANONYMOUS
         try:
             subject = text_of(read_certificate(certificate).subject)
