@@ -279,6 +279,7 @@ def test_every_command_goes_through_tls_also_to_single_brokers(secured: Secured,
     )
     assert send.returncode == 0, send.stderr
     assert run("consume t --from-beginning --max-messages 2") == "a\nb\n"
+    assert "connections/s" in run("bench connections --seconds 0.2 --threads 2")
     assert "MB/s" in run("bench --replication-factor 1 --seconds 0.2 --warmup 0 --consume")
 
 

@@ -13,13 +13,14 @@ from tests.rows import each
 from tests.unit.client.certificates import make_authority, make_certificate, openssl
 
 from strandline.base.effects import Answered, Endpoint, Failed, Received, Send
+from strandline.broker.config import NodeConfig
 from strandline.broker.listeners.settings import ListenerSettings
 from strandline.metadata.configs.node_configs import NODE_CONFIGS
 from strandline.server.network import handshakes
 from strandline.server.network.peers import Peers
 from strandline.server.tls.contexts import read_contexts
 from strandline.server.tls.listener_tls import ListenerTls, Tls
-from strandline.server.tls.of_node import is_loopback
+from strandline.server.tls.of_node import is_loopback, unprotected
 from strandline.server.tls.stores import BadStore
 from strandline.wire.messages.groups.heartbeat import HeartbeatRequest
 
@@ -447,6 +448,22 @@ def test_each_endpoint_is_reached_as_its_listener_is_configured(made: Path) -> N
     assert every.to(Endpoint("c", 1)) is None, "controllers listen without TLS"
     assert every.to(Endpoint("c", 2)) is brokers.contexts.client
     assert (every.of("SSL"), every.of("CONTROLLER")) == (brokers, None)
+
+
+def test_listeners_that_are_plain_and_not_on_loopback_are_named() -> None:
+    config = NodeConfig.from_properties(
+        {
+            "process.roles": "broker,controller",
+            "node.id": "1",
+            "listeners": "PLAINTEXT://0.0.0.0:1,SSL://0.0.0.0:2,INSIDE://:3,CONTROLLER://10.0.0.1:4",
+            "controller.listener.names": "CONTROLLER",
+            "controller.quorum.voters": "1@h:4",
+            "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,SSL:SSL,INSIDE:PLAINTEXT,CONTROLLER:PLAINTEXT",
+            "ssl.keystore.location": "/k",
+        }
+    )
+    where = [(at.name, Endpoint(at.host or HOST, at.port)) for at in config.listeners]
+    assert unprotected(config, where) == ["PLAINTEXT://0.0.0.0:1", "CONTROLLER://10.0.0.1:4"]
 
 
 @each(

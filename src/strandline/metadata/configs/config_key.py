@@ -125,10 +125,12 @@ def read_value(kind: str, text: str) -> ConfigValue:
 
 
 def show_value(value: ConfigValue) -> str | None:
-    """The text form that DescribeConfigs and property files have. A secret has none."""
+    """The text form that DescribeConfigs and property files have. A secret is not in it."""
     match value:
-        case None | Secret():
+        case None:
             return None
+        case Secret():
+            return HIDDEN
         case bool():
             return "true" if value else "false"
         case tuple():

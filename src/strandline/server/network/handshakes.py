@@ -12,9 +12,9 @@ import asyncio
 import errno
 import logging
 import socket
-import ssl
 from collections.abc import Callable
 
+from strandline.base.value import Value
 from strandline.server.tls.alerts import alerts
 from strandline.server.tls.listener_tls import ListenerTls
 from strandline.server.tls.words import is_closed, why_failed
@@ -27,6 +27,26 @@ HANDSHAKES_MAX = 1000
 ACCEPTED_AT_ONCE = 64
 NO_FILES_S = 0.5  # until the next try, where the process has no more files to open
 NO_FILES = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
+
+
+class Refusal(Value, frozen=True):
+    why: str
+    is_closed: bool  # by the other side, without a word
+
+
+async def shake_hands(
+    loop: asyncio.AbstractEventLoop, sock: socket.socket, make: Callable[[], asyncio.BaseProtocol], tls: ListenerTls
+) -> Refusal | None:
+    """None: the handshake has succeeded, and the protocol has its connection. The loop owns the socket from here on,
+    and closes it otherwise."""
+    try:
+        with alerts(sock):
+            await loop.connect_accepted_socket(
+                make, sock, ssl=tls.server, ssl_handshake_timeout=HANDSHAKE_S, ssl_shutdown_timeout=SHUTDOWN_S
+            )
+    except (OSError, TimeoutError) as error:
+        return Refusal(why_failed(error), is_closed(error))
+    return None
 
 
 class TlsServer:
@@ -83,20 +103,11 @@ class TlsServer:
                 return
 
     async def let_in(self, sock: socket.socket, host: str) -> None:
-        """The loop owns the socket from here on, and closes it if the handshake fails."""
-        try:
-            with alerts(sock):
-                await self.loop.connect_accepted_socket(
-                    self.make,
-                    sock,
-                    ssl=self.tls.server,
-                    ssl_handshake_timeout=HANDSHAKE_S,
-                    ssl_shutdown_timeout=SHUTDOWN_S,
-                )
-        except (OSError, TimeoutError, ssl.SSLError) as error:
+        refusal = await shake_hands(self.loop, sock, self.make, self.tls)
+        if refusal is not None:
             # Whoever only looks whether somebody listens closes the connection, and looks often.
-            level = logging.DEBUG if is_closed(error) else logging.WARNING
-            log.log(level, "no TLS with %s on %s: %s", host, self.tls.name, why_failed(error))
+            level = logging.DEBUG if refusal.is_closed else logging.WARNING
+            log.log(level, "no TLS with %s on %s: %s", host, self.tls.name, refusal.why)
 
     def ended(self, task: "asyncio.Task[None]") -> None:
         self.on_their_way.discard(task)
