@@ -26,6 +26,7 @@ from strandline.quorum.config import QuorumConfig
 from strandline.quorum.storage.metadata_log import CONFIG as METADATA_LOG
 from strandline.quorum.storage.metadata_log import MetadataLog
 from strandline.replica.config import LogDir, ReplicaConfig
+from strandline.security.protocols import NUMBERS
 from strandline.security.secret import ClusterSecret
 from strandline.txn.config import TxnConfig
 from strandline.wire.messages.topics.create_topics import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest
@@ -241,6 +242,7 @@ def identity_of(
             for name, at in advertised.items()
             if name not in config.controller_listener_names
         },
+        protocols={name: NUMBERS[config.protocol_of(name)] for name in advertised if name in config.protocols},
         rack=config.text("broker.rack") or None,
         previous_broker_epoch=-1 if stop is None else stop.broker_epoch,
         features=READABLE_FEATURES,

@@ -57,6 +57,7 @@ def apply_register_broker(state: State, record: r.RegisterBrokerRecord) -> None:
             features={f.name: (f.min_supported_version, f.max_supported_version) for f in record.features},
             cordoned=tuple(record.cordoned_log_dirs or ()),
             follows_on=record.follows_on,
+            protocols={e.name: e.security_protocol for e in record.end_points if e.security_protocol},
         )
     )
 
@@ -81,6 +82,7 @@ def apply_broker_change(state: State, record: r.BrokerRegistrationChangeRecord) 
             log_dirs=tuple(record.log_dirs) or old.log_dirs,
             features=old.features,
             follows_on=old.follows_on,
+            protocols=old.protocols,
             cordoned=old.cordoned if record.cordoned_log_dirs is None else tuple(record.cordoned_log_dirs),
         )
     )

@@ -133,7 +133,6 @@ def test_unknown_keys_are_kept_and_are_no_problem() -> None:
         ({"controller_quorum_voters": "2@h:1"}, "node.id 1 must be in controller.quorum.voters"),
         ({"controller_quorum_voters": "1@h:1,1@h:2"}, "a node id twice"),
         ({"controller_quorum_voters": None}, "must name at least one controller"),
-        ({"listener_security_protocol_map": "PLAINTEXT:SSL"}, "only PLAINTEXT is supported"),
         ({"broker_heartbeat_interval_ms": "5000"}, "at least twice"),
         ({"replica_fetch_wait_max_ms": "40000"}, "less than or equal to replica.lag.time.max.ms"),
         ({"replica_socket_timeout_ms": "499"}, "should always be at least replica.fetch.wait.max.ms"),

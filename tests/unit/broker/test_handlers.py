@@ -16,6 +16,7 @@ from strandline.base.ids import (
     PartitionEpoch,
     Uuid,
 )
+from strandline.base.secret import Secret
 from strandline.base.time import Instant
 from strandline.broker.handlers import (
     api_versions,
@@ -56,6 +57,7 @@ class Settings:
     def __init__(self) -> None:
         self.explicit: dict[str, Any] = {}
         self.has_authorizer = True
+        self.of_listeners: dict[str, dict[str, Any]] = {}
 
     def integer(self, name: str) -> int:
         value = self.explicit.get(name, NODE_CONFIGS[name].default)
@@ -482,6 +484,24 @@ def test_a_brokers_key_is_shown_with_those_that_stand_in_for_it() -> None:
     assert shown["log.retention.hours"] == [hours]
     assert (of["log.retention.ms"].value, of["log.retention.ms"].read_only) == ("4", False)
     assert (of["log.retention.hours"].value, of["log.retention.hours"].read_only) == ("168", True)
+
+
+def test_a_listeners_own_settings_are_shown_where_they_are_set_and_no_secret_of_any_listener() -> None:
+    node = FakeNode()
+    node.config.explicit["ssl.keystore.key"] = Secret("s3cret")
+    node.config.of_listeners = {"inside": {"ssl.client.auth": "required", "ssl.key.password": Secret("s3cret")}}
+    own = "listener.name.inside.ssl.key"
+    node.image.configs[(BROKER_RESOURCE, "1")] = {f"{own}.password": "s3cret", f"{own}store.location": "/k"}
+    found = configs(node, BROKER_RESOURCE, "1", None)
+    assert "s3cret" not in repr(found)
+    of = {c.name: c for c in found.configs}
+    assert (of["ssl.keystore.key"].is_sensitive, of["ssl.keystore.key"].config_source) == (True, 4)
+    assert [s.source for s in of[f"{own}.password"].synonyms] == [2, 4]
+    auth, location = of["listener.name.inside.ssl.client.auth"], of[f"{own}store.location"]
+    assert (auth.value, auth.config_source, auth.read_only, auth.is_sensitive) == ("required", 4, True, False)
+    assert (location.value, location.config_source, location.read_only) == ("/k", 2, False)
+    (alone,) = configs(node, BROKER_RESOURCE, "1", (location.name,)).configs
+    assert alone == location
 
 
 def test_what_was_set_for_all_brokers_is_all_that_the_cluster_default_shows() -> None:

@@ -15,6 +15,7 @@ from strandline.metadata.image import (
     TOPIC_RESOURCE,
     Image,
 )
+from strandline.metadata.registrations import registration_record
 from strandline.metadata.security.records import EntityData
 
 T = Uuid(b"t" * 16)
@@ -55,6 +56,17 @@ def broker(**fields: Any) -> r.RegisterBrokerRecord:
             **fields,
         }
     )
+
+
+def test_the_security_protocol_of_a_listener_outlives_changes_and_snapshots() -> None:
+    image = Image()
+    ends = (
+        r.BrokerEndpoint(name="A", host="h", port=1),
+        r.BrokerEndpoint(name="B", host="h", port=2, security_protocol=3),
+    )
+    image.apply(broker(end_points=ends))
+    image.apply(r.BrokerRegistrationChangeRecord(broker_id=1, broker_epoch=40, fenced=-1))
+    assert registration_record(image.brokers[NodeId(1)]).end_points == ends
 
 
 def config(kind: int, name: str, key: str, value: str | None) -> r.ConfigRecord:

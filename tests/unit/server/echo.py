@@ -7,6 +7,7 @@ nothing, "crash" raises.
 
 import asyncio
 import socket
+import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Any
@@ -22,6 +23,7 @@ from strandline.server.pump import Pump
 from strandline.server.storage.disk import RealDisk
 from strandline.server.storage.flusher import Flusher
 from strandline.server.storage.remover import Remover
+from strandline.server.tls.listener_tls import ListenerTls
 from strandline.wire.frame import decode_response, encode_request
 from strandline.wire.messages.groups.heartbeat import HeartbeatRequest, HeartbeatResponse
 from strandline.wire.messages.records.fetch import FetchableTopicResponse, FetchRequest, FetchResponse, PartitionData
@@ -93,7 +95,7 @@ def answer(event: Received) -> Reply:
 class Rig:
     """A running driver around an EchoNode."""
 
-    def __init__(self, config: NetConfig) -> None:
+    def __init__(self, config: NetConfig, tls: ListenerTls | None = None) -> None:
         self.loop = asyncio.get_running_loop()
         self.loop.set_exception_handler(self.unhandled)
         self.node = EchoNode()
@@ -117,7 +119,11 @@ class Rig:
             lambda effect: self.short.extend(effect.paths),
         )
         self.where = self.net.bind(
-            [Listener("PLAINTEXT", "127.0.0.1", 0, False), Listener("CONTROLLER", "127.0.0.1", 0, True)]
+            [
+                Listener("PLAINTEXT", "127.0.0.1", 0, False),
+                Listener("CONTROLLER", "127.0.0.1", 0, True),
+                *([Listener("SSL", "127.0.0.1", 0, False, tls)] if tls is not None else []),
+            ]
         )
 
     @property
@@ -127,12 +133,15 @@ class Rig:
     def unhandled(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
         self.pump.crash(context.get("exception") or RuntimeError(context["message"]), context["message"])
 
-    async def client(self, listener: str = "PLAINTEXT", receive_buffer: int = 100_000) -> "Client":
+    async def client(
+        self, listener: str = "PLAINTEXT", receive_buffer: int = 100_000, context: ssl.SSLContext | None = None
+    ) -> "Client":
         sock = socket.socket()
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
         sock.setblocking(False)
         await self.loop.sock_connect(sock, ("127.0.0.1", self.where[listener].port))
-        client = Client(*await asyncio.open_connection(sock=sock))
+        host = None if context is None else "127.0.0.1"
+        client = Client(*await asyncio.open_connection(sock=sock, ssl=context, server_hostname=host))
         self.clients.append(client)
         return client
 
@@ -193,8 +202,10 @@ def produce(correlation_id: int, size: int) -> bytes:
 
 
 @asynccontextmanager
-async def rig(config: NetConfig | None = None, *, first: list[Effect] | None = None) -> AsyncIterator[Rig]:
-    it = Rig(config or NetConfig())
+async def rig(
+    config: NetConfig | None = None, *, first: list[Effect] | None = None, tls: ListenerTls | None = None
+) -> AsyncIterator[Rig]:
+    it = Rig(config or NetConfig(), tls)
     it.node.first = first or []
     it.pump.start()
     await it.net.serve()

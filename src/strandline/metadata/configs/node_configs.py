@@ -1,6 +1,6 @@
 """Every key of a node's configuration: Kafka's name, type, default and limits, one row each.
 
-DescribeConfigs of a broker lists this table. Keys that Kafka has and that mean nothing here (thread pools, SASL, …) are
+DescribeConfigs of a broker lists this table. Keys that Kafka has and that mean nothing here (thread pools, …) are
 left out: a file may have them, and they are reported as unknown.
 """
 
@@ -28,6 +28,7 @@ from strandline.metadata.configs.config_key import (
     each_of,
     one_of,
 )
+from strandline.metadata.configs.tls_configs import TLS_ROWS
 from strandline.metadata.configs.topic_configs import (
     COMPRESSION_TYPES,
     DAY,
@@ -38,6 +39,7 @@ from strandline.metadata.configs.topic_configs import (
 
 MIB = 1024 * 1024
 ALL_DIRECTORIES = "*"
+PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 METRICS_LISTENER = "strandline.metrics.listener"
 REPLICA_SELECTORS = tuple(
     f"org.apache.kafka.common.replica.{name}" for name in ("LeaderSelector", "RackAwareReplicaSelector")
@@ -91,9 +93,10 @@ ROWS = (
     ConfigKey("advertised.listeners", LIST, None, distinct),
     ConfigKey("controller.listener.names", LIST, (), distinct, required=True),
     ConfigKey("inter.broker.listener.name", STRING),
-    ConfigKey("listener.security.protocol.map", STRING, ""),
     ConfigKey("cluster.secret.file", STRING),
     ConfigKey("cluster.secret.required", BOOLEAN, True),
+    ConfigKey("listener.security.protocol.map", STRING, ",".join(f"{name}:{name}" for name in PROTOCOLS)),
+    ConfigKey("security.inter.broker.protocol", STRING, "PLAINTEXT", one_of(*PROTOCOLS)),
     ConfigKey("controller.quorum.voters", LIST, ()),
     ConfigKey("controller.quorum.election.timeout.ms", INT, 1000, at_least(0)),
     ConfigKey("controller.quorum.fetch.timeout.ms", INT, 2000, at_least(0)),
@@ -247,6 +250,7 @@ ROWS = (
     # Not Kafka's, whose answers lie in files until the client takes them.
     ConfigKey("strandline.queued.response.max.bytes", LONG, ANSWERS_BYTES_MAX, at_least(4 * MIB)),
     ConfigKey("strandline.connection.setup.timeout.ms", LONG, 30_000),
+    *TLS_ROWS,
     # Not Kafka's: where metrics are served, as host:port. An empty host is 127.0.0.1, port 0 any free one.
     ConfigKey(METRICS_LISTENER, STRING, None, host_and_port),
 )

@@ -35,11 +35,14 @@ from strandline.base.ports import Buffer
 from strandline.base.value import Value
 from strandline.server.network.accepting import Acceptor
 from strandline.server.network.counted_requests import count_requests
+from strandline.server.network.handshakes import HANDSHAKES_MAX, Refusal, shake_hands
+from strandline.server.network.joining import joining
 from strandline.server.network.limits import ConnectionLimits, LimitsConfig
 from strandline.server.network.refusals import LogLimit, log, printable
 from strandline.server.network.request_memory import RequestMemory
 from strandline.server.network.unsent import WRITE_BUFFER_BYTES, Slot, Unsent
 from strandline.server.network.watch import Watch
+from strandline.server.tls.listener_tls import ListenerTls, Unmapped
 from strandline.wire.api import API_VERSIONS, APIS, advertised_versions, is_allowed
 from strandline.wire.frame import Unsupported, UnsupportedVersion, decode_request, encode_response
 from strandline.wire.messages.cluster.api_versions import ApiVersionsResponse
@@ -75,6 +78,7 @@ class Listener(Value, frozen=True):
     host: str
     port: int  # 0: any free port
     is_controller: bool
+    tls: ListenerTls | None = None  # None: it is not encrypted
 
 
 class Connection(Unsent):
@@ -90,6 +94,7 @@ class Connection(Unsent):
         self.listener = listener
         self.served = SERVED[listener.is_controller]
         self.transport: asyncio.Transport
+        self.write: Callable[[Sequence[Buffer]], None]
         self.first = 0  # sequence of slots[0]
         self.slots: deque[Slot] = deque()
         self.caller = Caller("", "", listener.name)
@@ -112,12 +117,23 @@ class Connection(Unsent):
         transport.set_write_buffer_limits(high=WRITE_BUFFER_BYTES)
         peer = transport.get_extra_info("peername") or ("", 0)
         self.caller = Caller("", peer[0], self.listener.name, is_node=self.net.config.believes_strangers)
+        self.write = transport.writelines
         sock = transport.get_extra_info("socket")
         with suppress(OSError):  # the other side may have closed already; the transport reports that
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             if self.net.config.send_buffer_bytes > 0:
                 sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, self.net.config.send_buffer_bytes)
         self.net.connections[self.number] = self
+        if self.listener.tls is not None:
+            self.encrypted(self.listener.tls)
+
+    def encrypted(self, tls: ListenerTls) -> None:
+        self.write = joining(self.transport)
+        try:
+            certificate = self.transport.get_extra_info("ssl_object").getpeercert(binary_form=True)
+            self.caller = replace(self.caller, principal=tls.principal_of(certificate))
+        except Unmapped as error:
+            self.refuse(str(error))
 
     def connection_lost(self, error: Exception | None) -> None:
         assert self.net.connections.get(self.number) is self, "a connection ends once"
@@ -203,7 +219,7 @@ class Connection(Unsent):
             if self.kept:
                 self.recount_kept()
         if answer:
-            self.transport.writelines(answer)
+            self.write(answer)
         if self.stopped:
             self.answered_while_stopped()
 
@@ -326,6 +342,10 @@ class Net:
 
     def admitting(self, listener: Listener) -> Callable[[socket.socket, str], None]:
         def admit(sock: socket.socket, address: str) -> None:
+            if listener.tls is not None and len(self.coming) >= HANDSHAKES_MAX:
+                self.limits.closed(listener.name, address)
+                sock.close()
+                return
             self.last_number += 1
             assert self.last_number not in self.connections
             connection = self.make_connection(self, self.last_number, listener)
@@ -341,13 +361,25 @@ class Net:
         return admit
 
     async def open(self, connection: Connection, sock: socket.socket) -> None:
+        tls = connection.listener.tls
         try:
-            await self.loop.connect_accepted_socket(lambda: connection, sock)
+            if tls is None:
+                await self.loop.connect_accepted_socket(lambda: connection, sock)
+            elif (refusal := await shake_hands(self.loop, sock, lambda: connection, tls)) is not None:
+                self.report_handshake(connection, refusal)
         except OSError:  # the other side has gone
             sock.close()
         finally:
             if connection.number not in self.connections:
                 self.uncount(connection)
+
+    def report_handshake(self, connection: Connection, refusal: Refusal) -> None:
+        """Whoever only looks whether somebody listens closes the connection, and looks often."""
+        host, name = connection.address, connection.listener.name
+        if refusal.is_closed:
+            log.debug("no TLS with %s on %s: %s", host, name, refusal.why)
+        elif self.log_limit.may_print("failed handshakes", host, self.now_ms()):
+            log.warning("no TLS with %s on %s: %s", host, name, printable(refusal.why))
 
     def gone(self, connection: Connection) -> None:
         """Nothing of a connection is left."""
