@@ -9,6 +9,7 @@ from tests.mutants.tables.controller.moves import MOVES
 from tests.mutants.tables.controller.partitions import PARTITIONS
 from tests.mutants.tables.faces import FACES
 from tests.mutants.tables.group import GROUP
+from tests.mutants.tables.limits import LIMITS
 from tests.mutants.tables.log.log import LOG
 from tests.mutants.tables.log.log_parts import LOG_PARTS
 from tests.mutants.tables.log.producers import PRODUCERS
@@ -45,6 +46,7 @@ MUTANTS: dict[str, Mutant] = table(
     *KIP_DEFENCES.values(),
     *KAFKAS_BUGS.values(),
     *LEADERS.values(),
+    *LIMITS.values(),
     *LOG.values(),
     *LOG_PARTS.values(),
     *METADATA.values(),

@@ -10,6 +10,7 @@ import pytest
 
 from strandline.base.answer_memory import AnswerMemory
 from strandline.base.effects import Disconnected
+from strandline.server.network import accepting, watch
 from strandline.server.network.limits import LimitsConfig
 from strandline.server.network.net import NetConfig
 from strandline.server.network.slowness import STALLED_LOOKS
@@ -113,7 +114,11 @@ def test_a_connection_that_ends_gives_back_what_it_held() -> None:
     run(scenario)
 
 
-def test_over_the_bound_the_largest_of_those_that_read_slowly_are_closed_and_others_are_served() -> None:
+def test_over_the_bound_the_largest_of_those_that_read_slowly_are_closed_and_others_are_served(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(watch, "LOOK_S", 1000)  # it happens at once
+
     async def scenario() -> None:
         async with rig(SMALL_BUFFERS) as it:
             it.net.answers = AnswerMemory(10 * MIB)
@@ -338,7 +343,11 @@ def test_over_the_number_of_an_address_connections_are_closed_and_the_log_stays_
     assert "from 127.0.0.1: it has 2 connections (max.connections.per.ip)" in caplog.text
 
 
-def test_over_the_number_of_a_node_clients_wait_and_a_node_takes_the_place_of_an_idle_client() -> None:
+def test_over_the_number_of_a_node_clients_wait_and_a_node_takes_the_place_of_an_idle_client(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(accepting, "LIMITS_S", 1000)  # it is woken, and does not only look again
+
     async def scenario() -> None:
         config = NetConfig(limits=LimitsConfig(connections_max=2, node_listeners=frozenset(["CONTROLLER"])))
         async with rig(config) as it:

@@ -108,6 +108,11 @@ class Connection(Unsent):
         return self.listener.name in self.net.limits.config.node_listeners
 
     @property
+    def is_set_up(self) -> bool:
+        """Has it sent a request?"""
+        return self.first + len(self.slots) > 0
+
+    @property
     def is_of_node(self) -> bool:
         return self.is_protected if self.net.config.believes_strangers else self.caller.is_node
 

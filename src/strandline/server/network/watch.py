@@ -33,6 +33,8 @@ class Watched(Protocol):
     @property
     def first(self) -> int: ...
     @property
+    def is_set_up(self) -> bool: ...
+    @property
     def slots(self) -> Sequence[object]: ...
     @property
     def filled(self) -> int: ...
@@ -119,7 +121,7 @@ class Watch:
                 return READS_SLOWLY, "it does not take what was written before it was closed"
             if 0 < self.idle_ms_max <= stalled_ms:
                 return READS_SLOWLY, f"it has not read for {stalled_ms / 1000:.0f} s"
-        elif connection.first + len(connection.slots) == 0:
+        elif not connection.is_set_up:
             age_ms = 1000 * (now_s - connection.opened_s)
             if 0 < self.setup_ms_max <= age_ms:
                 return NO_REQUEST, f"no request in {age_ms / 1000:.0f} s"
