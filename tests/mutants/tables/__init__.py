@@ -2,6 +2,7 @@
 
 from tests.mutants.mutant import Mutant, table
 from tests.mutants.tables.acls import ACLS
+from tests.mutants.tables.authorizing import AUTHORIZING
 from tests.mutants.tables.broker import BROKER
 from tests.mutants.tables.controller.controller import CONTROLLER
 from tests.mutants.tables.controller.directories import DIRECTORIES
@@ -37,6 +38,7 @@ from tests.mutants.tables.wire import WIRE
 
 MUTANTS: dict[str, Mutant] = table(
     *ACLS.values(),
+    *AUTHORIZING.values(),
     *BROKER.values(),
     *CONTROLLER.values(),
     *COPYING.values(),

@@ -46,11 +46,13 @@ class FetchSessions:
             if may(rights, AclOperation.CLUSTER_ACTION):
                 return received
             return refuse(received, ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
-        refused = [
-            row
-            for topic in request.topics
-            if (row := refused_row(node, topic, received.to.api_version, rights)) is not None
-        ]
+        refused: list[FetchableTopicResponse] = []
+        by_id = received.to.api_version >= TOPIC_IDS_SINCE
+        for topic in request.topics:
+            if by_id or not rights.decided.get((READ, TOPIC, topic.topic)):
+                row = refused_row(node, topic, rights, by_id=by_id)
+                if row is not None:
+                    refused.append(row)
         if request.session_epoch > FULL_EPOCH:
             if self.permitted.get(request.session_id) is rights and not refused:
                 return received
@@ -86,10 +88,10 @@ def replica_of(request: FetchRequest, version: int) -> NodeId:
     return NodeId(request.replica_state.replica_id if version >= REPLICA_STATE_SINCE else request.replica_id)
 
 
-def refused_row(node: NodePort, topic: FetchTopic, version: int, rights: Rights) -> FetchableTopicResponse | None:
+def refused_row(node: NodePort, topic: FetchTopic, rights: Rights, *, by_id: bool) -> FetchableTopicResponse | None:
     """An unknown id is refused, too: it might become known while the Fetch waits, and nobody would judge it."""
     name: str | None = topic.topic
-    if version >= TOPIC_IDS_SINCE:
+    if by_id:
         known = node.image.topics.get(topic.topic_id)
         name = None if known is None else known.name
     if name is not None and rights.allows(READ, TOPIC, name):

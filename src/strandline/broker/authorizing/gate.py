@@ -32,13 +32,16 @@ class Gate:
 
     def behind(self, judge: Judge, route: Route) -> Route:
         authorizer = self.authorizer
-        super_users = authorizer.super_users
+        super_users, known = authorizer.super_users, authorizer.known
 
         def judged(node: Machines, received: Received, now: Instant) -> list[Effect]:
             caller = received.caller
             if caller.is_node or caller.principal in super_users:
                 return route(node, received, now)
-            verdict = judge(node, received, authorizer.rights(caller.principal, caller.host))
+            rights = known.get((caller.principal, caller.host))  # as `Authorizer.rights`: this is the hot path
+            if rights is None:
+                rights = authorizer.rights(caller.principal, caller.host)
+            verdict = judge(node, received, rights)
             if isinstance(verdict, Received):
                 return route(node, verdict, now)
             if not isinstance(verdict, Split):

@@ -1,5 +1,7 @@
 """Produce: Write on each topic, and on the transactional id of what is written in a transaction."""
 
+from typing import Any
+
 from msgspec.structs import replace
 
 from strandline.base.effects import Close, Effect, Received, Reply
@@ -26,21 +28,23 @@ CLOSES = "a produce request with acks=0 has topics that are not permitted"
 def produce(node: NodePort, received: Received, rights: Rights) -> Verdict:
     """Nearly always every topic is permitted, and nothing is made anew: this is the hot path."""
     request: ProduceRequest = received.message
-    by_id = received.to.api_version >= TOPIC_IDS_SINCE
     is_transactional = request.transactional_id is not None
+    by_id = received.to.api_version >= TOPIC_IDS_SINCE
+    decided = rights.decided
     refused: list[TopicProduceResponse] = []
     for topic in request.topic_data:
-        for data in topic.partition_data:
-            records = data.records
-            if records is not None and len(records) > ATTRIBUTES_AT and records[ATTRIBUTES_AT] & TRANSACTIONAL:  # type: ignore[operator]  # of a client: one buffer
-                is_transactional = True
+        if not is_transactional:
+            for data in topic.partition_data:
+                records: Any = data.records
+                if records is not None and len(records) > ATTRIBUTES_AT and records[ATTRIBUTES_AT] & TRANSACTIONAL:
+                    is_transactional = True
         name: str | None = topic.name
         if by_id:
             known = node.image.topics.get(topic.topic_id)
             name = None if known is None else known.name
         if name is None:
             refused.append(produced(topic, ErrorCode.UNKNOWN_TOPIC_ID))
-        elif not rights.allows(WRITE, TOPIC, name):
+        elif not decided.get((WRITE, TOPIC, name)) and not rights.allows(WRITE, TOPIC, name):
             refused.append(produced(topic, ErrorCode.TOPIC_AUTHORIZATION_FAILED))
     if is_transactional and not may_write_in_transaction(request, rights):
         return refuse(received, ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)

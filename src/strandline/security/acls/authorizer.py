@@ -122,7 +122,7 @@ class Authorizer:
         self.forget()
 
     def forget(self) -> None:
-        self.known = {}
+        self.known.clear()
         self.kept = 0
 
     def has_room(self) -> bool:
