@@ -206,6 +206,11 @@ def test_acls_are_added_listed_and_removed(tools: JbodTools) -> None:
     entry = "(principal=User:acl, host=*, operation=READ, permissionType=ALLOW)"
     until(lambda: tools("acls", "--list").count(entry) == 2, 40)
     assert "already exists." in tools("acls", "--add", *who, *resources, "--consumer")
+    controllers = ",".join(f"{HOST}:{node.controller_port}" for node in tools.cluster.nodes)
+    directly = ("acls", "--bootstrap-controller", controllers)
+    tools.run(*directly, "--add", *who, "--operation", "Alter", "--cluster")
+    assert "operation=ALTER" in tools.run(*directly, "--list", "--cluster")
+    tools.run(*directly, "--remove", "--force", "--cluster")
     prefixed = ("--resource-pattern-type", "prefixed")
     tools("acls", "--add", "--deny-principal", "User:acl", "--operation", "Write", "--topic", "ac", *prefixed)
     match = ("--resource-pattern-type", "match")
