@@ -272,8 +272,14 @@ class Node:
                     done.append(effect)
             more += self.consequences(now)
             if not more:
-                return self.quotas.settle(done, now) if self.has_quotas else done
+                return self.throttled(done, now) if self.has_quotas else done
             effects = more
+
+    def throttled(self, effects: list[Effect], now: Instant) -> list[Effect]:
+        """The `effects` of a step, with waits for clients that have used up their quotas."""
+        done = self.quotas.settle(effects, now)
+        self.has_quotas = self.quotas.is_needed
+        return done
 
     def consequences(self, now: Instant) -> list[Effect]:
         effects, self.written = self.written, []
@@ -301,7 +307,8 @@ class Node:
         assert self.quorum.high_watermark > self.committed.end
         effects = self.committed.advance(self.quorum.high_watermark, now)
         delta = self.image.take_delta()
-        self.has_quotas = self.quotas.follow(self.image)
+        self.quotas.follow(self.image)
+        self.has_quotas = self.quotas.is_needed
         if self.broker is not None:
             effects += self.broker.apply(self.image, delta, self.committed.end, now)
             effects += self.answer_metadata(self.broker, now, moved=True)

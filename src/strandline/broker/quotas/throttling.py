@@ -76,13 +76,17 @@ class ClientQuotas:
         # By the quota that a client waits longest for: answers, and the sum of waits in ms, since the start.
         self.throttled: dict[str, tuple[int, int]] = dict.fromkeys(CLIENT_KEYS, (0, 0))
 
-    def follow(self, image: Image) -> bool:
-        """Take over the image's quotas. Is there anything to do?"""
+    @property
+    def is_needed(self) -> bool:
+        """Are there quotas, or requests that came when there were?"""
+        return bool(self.limits) or bool(self.pending)
+
+    def follow(self, image: Image) -> None:
+        """Take over the image's quotas."""
         quotas, version = image.quotas, image.quotas_version
         if self.seen[0] is not quotas or self.seen[1] != version:
             self.seen = (quotas, version)
             self.limits = Limits(quotas)
-        return bool(self.limits) or bool(self.pending)
 
     # --- a request
 

@@ -44,7 +44,7 @@ class World:
         self.now = T0
         self.quotas = ClientQuotas(CONFIG, lambda: self.ns)
         self.sequence = 0
-        self.is_on = self.quotas.follow(self.image)
+        self.quotas.follow(self.image)
 
     def to(self, message: Any, version: int, connection: int) -> ReplyTo:
         self.sequence += 1
@@ -90,19 +90,20 @@ def fetched(size: int) -> FetchResponse:
 
 
 def test_without_a_quota_nothing_is_to_be_done_and_with_one_for_addresses_neither() -> None:
-    assert not World().is_on
-    assert not World(quota(5.0, ("ip", None), key="connection_creation_rate")).is_on
+    assert not World().quotas.is_needed
+    assert not World(quota(5.0, ("ip", None), key="connection_creation_rate")).quotas.is_needed
     world = World(quota(5.0, ALICE))
-    assert world.is_on
+    assert world.quotas.is_needed
     world.image.apply(quota(None, ALICE))
-    assert not world.quotas.follow(world.image)
+    world.quotas.follow(world.image)
+    assert not world.quotas.is_needed
 
 
 def test_another_image_with_the_same_version_has_its_own_quotas() -> None:
     world = World(quota(5.0, ALICE))
     other = World(quota(7.0, ANYBODY)).image
     assert other.quotas_version == world.image.quotas_version
-    assert world.quotas.follow(other)
+    world.quotas.follow(other)
     assert world.quotas.limits.by_kind == {"producer_byte_rate": {(None, ""): 7.0}}
 
 
