@@ -236,7 +236,12 @@ class Node:
 
     def answer_metadata(self, broker: Broker, now: Instant, *, moved: bool) -> list[Effect]:
         due = broker.suspects.due(now, moved=moved)
-        return [effect for event in due for effect in metadata.answer(self, event, now)]
+        effects: list[Effect] = []
+        for event in due:
+            if self.has_quotas:
+                self.quotas.go_on(event.to, now)
+            effects += metadata.answer(self, event, now)
+        return effects
 
     def answered(self, event: Answered | Failed | Synced | SyncFailed | Probed, now: Instant) -> list[Effect]:
         token = event.token

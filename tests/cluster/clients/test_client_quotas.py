@@ -16,6 +16,7 @@ from strandline.wire.batch import build
 from strandline.wire.messages.records.fetch import FetchPartition, FetchRequest, FetchTopic
 from strandline.wire.messages.records.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from strandline.wire.messages.topics.create_topics import CreatableTopic, CreateTopicsRequest
+from strandline.wire.messages.topics.metadata import MetadataRequest
 
 pytestmark = pytest.mark.cluster
 
@@ -59,6 +60,13 @@ def test_who_produces_and_fetches_too_much_is_told_how_long_to_wait(one_node: Lo
     assert read[0] > 8 * RECORD_BYTES
     assert read[1] <= 2.5 * RECORD_BYTES or read[1] == read[0] // 2, "no more than all windows allow, or one batch"
     assert asking(one_node, fetch, 11, reader).throttle_time_ms > 0
+
+
+def test_who_takes_too_much_of_a_nodes_time_waits(one_node: LocalCluster) -> None:
+    client = limited(one_node, "request_percentage", 0.001)
+    metadata = MetadataRequest(topics=None)
+    until(lambda: asking(one_node, metadata, 12, client).throttle_time_ms > 0, 20)
+    assert asking(one_node, metadata, 12, "anybody").throttle_time_ms == 0
 
 
 def test_librdkafka_hears_that_it_is_throttled(one_node: LocalCluster) -> None:

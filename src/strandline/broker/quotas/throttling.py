@@ -20,7 +20,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from strandline.base.effects import Effect, Received, Reply, Throttle
+from strandline.base.effects import Effect, Received, Reply, ReplyTo, Throttle
 from strandline.base.time import Instant, after
 from strandline.base.value import Value
 from strandline.broker.quotas.limits import Limits, Quota
@@ -96,13 +96,11 @@ class ClientQuotas:
         if caller.is_node:
             return event
         self.purge(now)
-        self.stop_the_clock(now)
         pending = Pending(caller.principal.partition(":")[2], caller.client_id, type(event.message))
         requests = self.pending.setdefault(event.to.connection, {})
         assert event.to.sequence not in requests
         requests[event.to.sequence] = pending
-        if REQUEST_PERCENTAGE in self.limits.by_kind:
-            self.current, self.began_ns = pending, self.stopwatch()
+        self.go_on(event.to, now)
         match event.message:
             case ProduceRequest():
                 self.count(PRODUCER_BYTE_RATE, pending, produced_bytes(event.message), now)
@@ -216,6 +214,13 @@ class ClientQuotas:
         if at not in self.buckets:
             self.buckets[at] = TokenBucket(self.config.mutation_window_count, self.config.mutation_window_ms)
         return self.buckets[at]
+
+    def go_on(self, to: ReplyTo, now: Instant) -> None:
+        """From now on, what is handled is this request's."""
+        self.stop_the_clock(now)
+        if REQUEST_PERCENTAGE in self.limits.by_kind:
+            self.current = self.pending.get(to.connection, {}).get(to.sequence)
+            self.began_ns = self.stopwatch()
 
     def stop_the_clock(self, now: Instant) -> None:
         """What was handled since the last request is its own, with its consequences."""

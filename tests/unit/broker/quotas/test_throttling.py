@@ -143,6 +143,21 @@ def test_time_counts_for_every_request_and_one_wait_is_a_window_at_most() -> Non
     assert world.ask(HeartbeatRequest(), HeartbeatResponse(), takes_ns=900_000_000, client_id="other")[1] == 0
 
 
+def test_what_a_request_takes_later_is_its_own_time_too() -> None:
+    world = World(quota(10.0, APP, key="request_percentage"))
+    asked = [world.to(HeartbeatRequest(), 4, connection) for connection in (5, 6)]
+    for to, client_id in zip(asked, ("app", "other"), strict=True):
+        caller = Caller(client_id, "h", "PLAINTEXT", "User:alice")
+        world.quotas.take(Received(to, caller, HeartbeatRequest()), world.image, world.now)
+    world.quotas.settle([], world.now)
+    world.ns += 10**9  # of nobody
+    for to, takes_ns in zip(asked, (250_000_000, 10**9), strict=True):
+        world.quotas.go_on(to, world.now)
+        world.ns += takes_ns
+    done = world.quotas.settle([Reply(to, HeartbeatResponse()) for to in asked], world.now)
+    assert [effect for effect in done if isinstance(effect, Throttle)] == [Throttle(5, 500)]
+
+
 def test_an_answer_that_comes_later_waits_by_what_was_used_by_then() -> None:
     world = World(quota(1000.0, ALICE))
     event = Received(world.to(produce(0), 9, 5), Caller("app", "h", "PLAINTEXT", "User:alice"), produce(2500))
