@@ -215,7 +215,7 @@ class Node:
         route = routes.get(type(event.message))
         if route is None:
             return [Close(event.to.connection, f"api {event.to.api_key} is not served on {event.caller.listener}")]
-        if self.has_quotas and routes is BROKER_ROUTES:
+        if self.has_quotas:
             taken = self.quotas.take(event, self.image, now)
             return taken if isinstance(taken, list) else route(self, taken, now)
         return route(self, event, now)
