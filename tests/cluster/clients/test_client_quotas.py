@@ -11,7 +11,7 @@ from tests.cluster.driving import create, quiet, until
 from strandline.base.errors import ErrorCode
 from strandline.client.admin.quotas import alter_quotas, component, quotas_of
 from strandline.client.ask import PLAIN, ask
-from strandline.testing.local_cluster import LocalCluster
+from strandline.testing.local_cluster import HOST, LocalCluster
 from strandline.wire.batch import build
 from strandline.wire.messages.records.fetch import FetchPartition, FetchRequest, FetchTopic
 from strandline.wire.messages.records.produce import PartitionProduceData, ProduceRequest, TopicProduceData
@@ -90,6 +90,8 @@ def test_mutations_beyond_the_quota_are_refused_and_the_topic_is_not_created(one
     errors = {row.name: row.error_code for row in answer.topics}
     assert [errors[name] for name in names] == [ErrorCode.NONE, ErrorCode.NONE, ErrorCode.THROTTLING_QUOTA_EXCEEDED]
     assert answer.throttle_time_ms > 0
-    assert (
-        asking(one_node, CreateTopicsRequest(topics=rows[2:], timeout_ms=5000), 7, "anybody").topics[0].error_code == 0
-    )
+    again = CreateTopicsRequest(topics=rows[2:], timeout_ms=5000)
+    config = replace(PLAIN, client_id=client)
+    answer = ask(HOST, one_node.node(1).controller_port, again, 7, config=config)
+    assert answer.topics[0].error_code == ErrorCode.THROTTLING_QUOTA_EXCEEDED, "nor by the controllers' listener"
+    assert asking(one_node, again, 7, "anybody").topics[0].error_code == ErrorCode.NONE
