@@ -2,6 +2,7 @@
 
     python -m tests.cluster.instructions                        # this tree
     python -m tests.cluster.instructions --source OTHER_TREE    # another checkout, for before and after
+    python -m tests.cluster.instructions --acls 10000           # with an authorizer that has so many ACLs
 
 One node runs under valgrind's callgrind, which counts. A client sends the same request again and again, and waits for
 each answer. A batch has 15 records of 1 KiB. "fetch" reads a batch that the node still has in memory, "cold" one from
@@ -22,11 +23,16 @@ from pathlib import Path
 from tests.cluster.driving import create
 from tests.receiving import receive
 
+from strandline.base.effects import ANONYMOUS
+from strandline.client.ask import ask
+from strandline.metadata.acls import AclOperation, AclPermission, PatternType, ResourceType
+from strandline.metadata.configs.node_configs import STANDARD_AUTHORIZER
 from strandline.testing.local_cluster import HOST, LocalCluster, NodeProcess
 from strandline.wire.batch import build
 from strandline.wire.frame import encode_request
 from strandline.wire.messages.records.fetch import FetchPartition, FetchRequest, FetchTopic
 from strandline.wire.messages.records.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from strandline.wire.messages.security.create_acls import AclCreation, CreateAclsRequest
 
 TOPIC = "counted"
 BATCH = build([(0, None, bytes(1024), ())] * 15)
@@ -39,6 +45,10 @@ PROPERTIES = {  # a node that is fifty times as slow is not dead
     "controller.quorum.election.timeout.ms": "60000",
     "controller.quorum.fetch.timeout.ms": "60000",
 }
+# A client that has not said who it is must first be able to create ACLs.
+AUTHORIZER = {"authorizer.class.name": STANDARD_AUTHORIZER, "allow.everyone.if.no.acl.found": "true"}
+ACLS_AT_ONCE = 500
+LITERAL, PREFIXED = PatternType.LITERAL, PatternType.PREFIXED
 
 
 class Counted(NodeProcess):
@@ -71,6 +81,25 @@ class Counted(NodeProcess):
         return int(found[1])
 
 
+def permit(node: NodeProcess, count: int) -> None:
+    """As many ACLs, of which two permit what this client does. A third of the others are about prefixes."""
+    creations = [
+        creation(LITERAL, TOPIC, ANONYMOUS, operation) for operation in (AclOperation.READ, AclOperation.WRITE)
+    ]
+    for at in range(count - len(creations)):
+        pattern, name = (LITERAL, f"topic-{at}") if at % 3 else (PREFIXED, f"team-{at}-"[: 6 + at % 5])
+        creations.append(creation(pattern, name, f"User:u{at}", AclOperation.WRITE))
+    for first in range(0, count, ACLS_AT_ONCE):
+        request = CreateAclsRequest(creations=tuple(creations[first : first + ACLS_AT_ONCE]))
+        answer = ask(HOST, node.port, request, 3, timeout_s=600)
+        assert [row.error_code for row in answer.results] == [0] * len(request.creations)
+
+
+def creation(pattern: PatternType, name: str, who: str, operation: AclOperation) -> AclCreation:
+    kind, allow = ResourceType.TOPIC, AclPermission.ALLOW
+    return AclCreation(kind, name, pattern, who, "*", operation, allow)
+
+
 def produce() -> bytes:
     partition = PartitionProduceData(index=0, records=BATCH)
     topic = TopicProduceData(name=TOPIC, partition_data=(partition,))
@@ -95,14 +124,16 @@ def send(connection: socket.socket, frames: list[bytes]) -> None:
         receive(connection, int.from_bytes(receive(connection, 4), "big"))
 
 
-def measure(folder: Path, source: Path, requests: int) -> dict[str, int]:
+def measure(folder: Path, source: Path, requests: int, acls: int) -> dict[str, int]:
     """Instructions a request."""
-    cluster = LocalCluster(folder, 1, properties=PROPERTIES)
+    cluster = LocalCluster(folder, 1, properties=PROPERTIES | (AUTHORIZER if acls else {}))
     node = Counted(1, cluster.nodes[0].folder, cluster.nodes[0].port, cluster.nodes[0].controller_port)
     node.environment = {"PYTHONPATH": str(source / "src")}
     cluster.nodes = [node]
     with cluster, socket.create_connection((HOST, node.port), timeout=600) as connection:
         create(cluster, TOPIC)
+        if acls:
+            permit(node, acls)
         written = (WARM_UP + requests) * RECORDS
         kinds = {
             "produce": [produce()] * requests,
@@ -120,9 +151,10 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--source", type=Path, default=Path(__file__).parents[2], help="a checkout of Strandline")
     parser.add_argument("--requests", type=int, default=1000)
+    parser.add_argument("--acls", type=int, default=0, help="how many; 0: there is no authorizer")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        print(json.dumps(measure(Path(folder), options.source.resolve(), options.requests)))
+        print(json.dumps(measure(Path(folder), options.source.resolve(), options.requests, options.acls)))
     return 0
 
 

@@ -6,11 +6,14 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.unit.controller.cluster import Cluster
+from tests.unit.controller.test_acls import WITH_ACLS, anything, creation
 
 from strandline.base.effects import Failure
 from strandline.metadata.image import Image
 from strandline.metadata.records import FeatureLevelRecord
 from strandline.wire.messages.cluster.unregister_broker import UnregisterBrokerRequest
+from strandline.wire.messages.security.create_acls import CreateAclsRequest
+from strandline.wire.messages.security.delete_acls import DeleteAclsRequest
 from strandline.wire.messages.topics.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
 from strandline.wire.messages.topics.create_topics import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest
 from strandline.wire.messages.topics.delete_topics import DeleteTopicsRequest, DeleteTopicState
@@ -28,6 +31,8 @@ def state(image: Image) -> dict[str, Any]:
         "configs": image.configs,
         "features": image.features,
         "producer ids": image.next_producer_id,
+        "ACLs": image.acls,
+        "ids of ACLs": image.acl_ids,
         "hosted": {node: set(index) for node, index in image.hosted.items() if index},
         "eligible": {node: set(index) for node, index in image.eligible.items() if index},
     }
@@ -99,6 +104,17 @@ def unregister(cluster: Cluster, rng: Random) -> None:
     cluster.ask(UnregisterBrokerRequest(broker_id=node))
 
 
+def permit(cluster: Cluster, rng: Random) -> None:
+    made = creation(resource_name=f"t{rng.randrange(3)}", permission_type=rng.choice((2, 3)))
+    cluster.ask(CreateAclsRequest(creations=(made, creation(principal=f"User:{rng.randrange(3)}"))), version=3)
+
+
+def forbid(cluster: Cluster, rng: Random) -> None:
+    name = rng.choice((None, f"t{rng.randrange(3)}"))
+    wanted = anything(resource_name_filter=name, permission_type=rng.choice((2, 3)))
+    cluster.ask(DeleteAclsRequest(filters=(wanted, wanted)), version=3)
+
+
 OPERATIONS = [
     create,
     create,
@@ -115,12 +131,14 @@ OPERATIONS = [
     die,
     pass_time,
     unregister,
+    permit,
+    forbid,
 ]
 
 
 def cluster_of(elr: bool) -> Cluster:
     """Controller.check runs after every step."""
-    cluster = Cluster(brokers=BROKERS - 1, static={"min.insync.replicas": 2})
+    cluster = Cluster(brokers=BROKERS - 1, static={**WITH_ACLS, "min.insync.replicas": 2})
     if elr:
         feature = FeatureLevelRecord(name="eligible.leader.replicas.version", feature_level=1)
         cluster.controller.write([feature], cluster.now)

@@ -121,7 +121,7 @@ def test_what_was_written_is_read_back(value: Everything, version: int) -> None:
 
 def test_records_are_spliced_in_and_sliced_out_without_a_copy() -> None:
     first, second = bytearray(b"abc"), memoryview(b"defg")
-    chunks = encoder_of(Everything, 3)(Everything(records=(first, second)))
+    chunks = encoder_of(Everything, 3)(Everything(records=(first, second)), bytearray())
     assert chunks[1] is first
     assert chunks[2] is second
     frame = b"".join(chunks)

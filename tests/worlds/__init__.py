@@ -9,6 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from strandline.metadata.configs.node_configs import STANDARD_AUTHORIZER
 from strandline.testing.local_cluster import LocalCluster
 
 QUICK = {
@@ -27,12 +28,18 @@ PREPARING = {
     "transaction.two.phase.commit.enable": "true",
 }
 
+# Clients have no names there, so all may do everything; and every request passes the authorizer.
+AUTHORIZED = {
+    "authorizer.class.name": STANDARD_AUTHORIZER,
+    "super.users": "User:ANONYMOUS",
+}
+
 
 @pytest.fixture(scope="session")
 def one_node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCluster]:
     """Its cleaner is always at work, and what it has flushed counts at once. Clients may prepare transactions, and it
-    looks often for those whose time is up."""
-    with LocalCluster(tmp_path_factory.mktemp("one"), 1, properties=EAGER | PREPARING) as cluster:
+    looks often for those whose time is up. It has an authorizer."""
+    with LocalCluster(tmp_path_factory.mktemp("one"), 1, properties=EAGER | PREPARING | AUTHORIZED) as cluster:
         yield cluster
 
 

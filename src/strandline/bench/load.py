@@ -17,7 +17,8 @@ from confluent_kafka import Consumer, KafkaError, Message, Producer, TopicPartit
 from strandline.base.value import Value
 from strandline.bench.usage import Usage, usage, used_between
 from strandline.client.admin.topics import create_topic, delete_topics
-from strandline.client.librdkafka import client_config
+from strandline.client.ask import Servers
+from strandline.client.librdkafka import addresses, client_config
 
 SAMPLE_EVERY = 64
 STAMP = Struct(">q")
@@ -93,22 +94,22 @@ class Sample:
             self.sampler.latencies.append(time.perf_counter() - self.at)
 
 
-def measure(bootstrap: str, config: LoadConfig) -> Measured:
+def measure(cluster: Servers, config: LoadConfig) -> Measured:
     """Make a topic, load it, measure, delete it."""
     topic = f"strandline-bench-{uuid.uuid4().hex[:8]}"
-    create_topic(bootstrap, topic, config.partitions, config.replication_factor)
+    create_topic(cluster, topic, config.partitions, config.replication_factor)
     try:
         if config.rate:
-            return measure_rate(bootstrap, topic, config)
-        return measure_throughput(bootstrap, topic, config)
+            return measure_rate(cluster, topic, config)
+        return measure_throughput(cluster, topic, config)
     finally:
-        delete_topics(bootstrap, [topic])
+        delete_topics(cluster, [topic])
 
 
-def producer_of(bootstrap: str, config: LoadConfig) -> Producer:
+def producer_of(cluster: Servers, config: LoadConfig) -> Producer:
     return Producer(
         client_config(
-            bootstrap,
+            cluster,
             **{
                 "acks": config.acks,
                 "linger.ms": config.linger_ms,
@@ -122,13 +123,13 @@ def producer_of(bootstrap: str, config: LoadConfig) -> Producer:
     )
 
 
-def measure_throughput(bootstrap: str, topic: str, config: LoadConfig) -> Measured:
-    producer = producer_of(bootstrap, config)
+def measure_throughput(cluster: Servers, topic: str, config: LoadConfig) -> Measured:
+    producer = producer_of(cluster, config)
     sampler = Sampler()
     write(producer, topic, config, config.warmup_s, sampler)
     producer.flush(60)
     sampler.is_on = True
-    end_before = total_end(bootstrap, topic, config)
+    end_before = total_end(cluster, topic, config)
     idle = [usage(pid) for pid in config.pids]
     started = time.perf_counter()
     count = write(producer, topic, config, config.seconds, sampler)
@@ -138,11 +139,11 @@ def measure_throughput(bootstrap: str, topic: str, config: LoadConfig) -> Measur
     acknowledged = count - left
     if config.acks != "0":
         # Most records have no callback that would report a failure; the log knows how many arrived.
-        acknowledged = min(acknowledged, total_end(bootstrap, topic, config) - end_before)
+        acknowledged = min(acknowledged, total_end(cluster, topic, config) - end_before)
     megabytes = acknowledged * config.record_size / 1e6
-    read = read_throughput(bootstrap, topic, config) if config.consume else None
+    read = read_throughput(cluster, topic, config) if config.consume else None
     return Measured(
-        bootstrap,
+        addresses(cluster),
         acknowledged,
         count - acknowledged,
         megabytes / span,
@@ -171,10 +172,10 @@ def write(producer: Producer, topic: str, config: LoadConfig, span_s: float, sam
     return count
 
 
-def measure_rate(bootstrap: str, topic: str, config: LoadConfig) -> Measured:
-    producer = producer_of(bootstrap, config)
+def measure_rate(cluster: Servers, topic: str, config: LoadConfig) -> Measured:
+    producer = producer_of(cluster, config)
     sampler = Sampler()
-    listener = Listener(bootstrap, topic, config) if config.consume else None
+    listener = Listener(cluster, topic, config) if config.consume else None
     pace(producer, topic, config, config.warmup_s, sampler)
     sampler.is_on = True
     if listener is not None:
@@ -187,7 +188,7 @@ def measure_rate(bootstrap: str, topic: str, config: LoadConfig) -> Measured:
     processes = tuple(used_between(before, usage(before.pid)) for before in idle)
     end_to_end = listener.stop() if listener is not None else []
     return Measured(
-        bootstrap,
+        addresses(cluster),
         count,
         sampler.errors,
         count * config.record_size / 1e6 / span,
@@ -219,12 +220,12 @@ def pace(producer: Producer, topic: str, config: LoadConfig, span_s: float, samp
 class Listener:
     """Reads in a thread of its own; how old is each record when it arrives?"""
 
-    def __init__(self, bootstrap: str, topic: str, config: LoadConfig) -> None:
+    def __init__(self, cluster: Servers, topic: str, config: LoadConfig) -> None:
         self.is_on = False
         self.running = True
         self.latencies: list[float] = []
         options = {"group.id": topic, "fetch.wait.max.ms": 500, "enable.auto.commit": False}
-        self.consumer = Consumer(client_config(bootstrap, **options))
+        self.consumer = Consumer(client_config(cluster, **options))
         self.consumer.assign([TopicPartition(topic, p, 0) for p in range(config.partitions)])
         self.thread = threading.Thread(target=self.run)
         self.thread.start()
@@ -245,9 +246,9 @@ class Listener:
         return self.latencies
 
 
-def total_end(bootstrap: str, topic: str, config: LoadConfig) -> int:
+def total_end(cluster: Servers, topic: str, config: LoadConfig) -> int:
     """How many records the topic has been given, by the ends of its logs."""
-    consumer = Consumer(client_config(bootstrap, **{"group.id": topic, "enable.auto.commit": False}))
+    consumer = Consumer(client_config(cluster, **{"group.id": topic, "enable.auto.commit": False}))
     try:
         ends = (consumer.get_watermark_offsets(TopicPartition(topic, p), timeout=10) for p in range(config.partitions))
         return sum(high for _, high in ends)
@@ -255,7 +256,7 @@ def total_end(bootstrap: str, topic: str, config: LoadConfig) -> int:
         consumer.close()
 
 
-def read_throughput(bootstrap: str, topic: str, config: LoadConfig) -> float:
+def read_throughput(cluster: Servers, topic: str, config: LoadConfig) -> float:
     """MB/s of reading the whole topic from its beginning."""
     options = {
         "group.id": topic,
@@ -266,8 +267,8 @@ def read_throughput(bootstrap: str, topic: str, config: LoadConfig) -> float:
         "queued.max.messages.kbytes": 256 * 1024,
         "fetch.queue.backoff.ms": 5,
     }
-    consumer = Consumer(client_config(bootstrap, **options))
-    total = total_end(bootstrap, topic, config)
+    consumer = Consumer(client_config(cluster, **options))
+    total = total_end(cluster, topic, config)
     consumer.assign([TopicPartition(topic, p, 0) for p in range(config.partitions)])
     count, started = 0, 0.0
     while count < total:

@@ -114,11 +114,14 @@ class Broker:
             self.suspects.heard(leader)
 
     def deadline(self) -> Instant:
-        first = self.replicas.deadline()
-        for machine in (self.suspects, self.groups, self.transactions, self.lifecycle, self.producer_ids):
-            if (due := machine.deadline()) < first:
-                first = due
-        return first
+        return min(
+            self.replicas.deadline(),
+            self.suspects.deadline(),
+            self.groups.deadline(),
+            self.transactions.deadline(),
+            self.lifecycle.deadline(),
+            self.producer_ids.deadline(),
+        )
 
     def expire(self, now: Instant) -> list[Effect]:
         effects = self.replicas.expire(now)

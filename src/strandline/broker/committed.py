@@ -71,9 +71,10 @@ class Committed:
             self.end = max(self.end, high_watermark)  # control batches hold no records but take offsets
         else:
             self.end = self.unfit.sound.end_offset
-            start, self.image = self.begun()  # of the batch a part is applied to the other
+            old = self.image  # of the batch a part is applied to it
+            start, self.image = self.begun()
             self.apply(self.image, 0 if start is None else start.end_offset, self.end)
-            self.image.delta.reloaded = True
+            self.image.take_place_of(old)
         assert self.unfit is not None or self.end >= before, "the image never goes back"
         assert self.end <= max(before, high_watermark), "nor ahead of what is committed"
         if self.bytes_since_snapshot and self.new_since is None:
@@ -113,8 +114,8 @@ class Committed:
             return
         self.ahead = None
         if self.end == ahead.start and self.log.sound_below(ahead.end.end_offset) == ahead.end:
+            ahead.image.take_place_of(self.image)
             self.image, self.end = ahead.image, ahead.end.end_offset
-            self.image.delta.reloaded = True
             self.bytes_since_snapshot += ahead.size
 
     def begun(self) -> tuple[SnapshotId | None, Image]:
@@ -168,7 +169,7 @@ class Committed:
             if self.unfit is not None:
                 return False
         image.take_delta()
-        image.delta.reloaded = True
+        image.take_place_of(self.image)
         self.image = image
         self.end = snapshot.end_offset
         self.bytes_since_snapshot, self.new_since = 0, None

@@ -14,12 +14,25 @@ from collections.abc import Mapping
 from strandline.base.effects import Endpoint
 from strandline.base.ids import NodeId
 from strandline.base.value import Value
+from strandline.broker.listeners.listeners import (
+    INTER_BROKER_NAME,
+    INTER_BROKER_PROTOCOL,
+    ListenerConfig,
+    as_texts,
+    inter_broker_listener,
+    read_listeners,
+    read_protocols,
+)
+from strandline.broker.listeners.settings import ListenerSettings, read_own
+from strandline.broker.listeners.tls import tls_problems
+from strandline.metadata.acls import principals_in
 from strandline.metadata.configs.config_key import ConfigValue, invalid
+from strandline.metadata.configs.listener_limits import listener_and_limit, read_listener_limits
 from strandline.metadata.configs.node_configs import ALL_DIRECTORIES, METRICS_LISTENER
 from strandline.metadata.configs.node_configs import NODE_CONFIGS as NODE_CONFIGS
+from strandline.metadata.configs.tls_configs import listener_and_key
 from strandline.metadata.configs.topic_configs import topic_default
-
-PLAINTEXT = "PLAINTEXT"
+from strandline.security.protocols import uses_tls
 
 
 class ConfigError(Exception):
@@ -29,16 +42,6 @@ class ConfigError(Exception):
         assert problems
         super().__init__("\n".join(problems))
         self.problems = problems
-
-
-class ListenerConfig(Value, frozen=True):
-    name: str
-    host: str  # empty: not said
-    port: int  # 0: any free port
-
-    @property
-    def endpoint(self) -> Endpoint:
-        return Endpoint(self.host, self.port)
 
 
 class Voter(Value, frozen=True):
@@ -54,6 +57,9 @@ class NodeConfig(Value, frozen=True):
     advertised_listeners: tuple[ListenerConfig, ...]  # of the broker role; host and port 0 where not said
     voters: tuple[Voter, ...]
     inter_broker_listener_name: str
+    listener_limits: dict[str, dict[str, int]]  # of single listeners, by key and by listener name in lower case
+    protocols: dict[str, str]  # by listener name
+    of_listeners: dict[str, dict[str, ConfigValue]]  # their own settings, by listener name in lower case
 
     @classmethod
     def from_properties(cls, properties: Mapping[str, str]) -> "NodeConfig":
@@ -64,21 +70,29 @@ class NodeConfig(Value, frozen=True):
         for name, key in NODE_CONFIGS.items():
             if key.required and name not in properties:
                 problems.append(f'Missing required configuration "{name}" which has no default value.')
-        check_protocols(values, problems)
+        protocols = read_protocols(values, explicit, problems)
+        own = read_own(properties, problems)
         listeners = read_listeners("listeners", values["listeners"], problems)
         controllers = as_texts(values["controller.listener.names"])
         advertised = read_listeners("advertised.listeners", values["advertised.listeners"] or (), problems)
         config = cls(
             values=values,
             explicit=explicit,
-            unknown={name: text for name, text in properties.items() if name not in NODE_CONFIGS},
+            unknown={
+                name: text
+                for name, text in properties.items()
+                if is_unknown(name, protocols) and listener_and_limit(name) is None
+            },
             listeners=listeners,
             advertised_listeners=advertised or tuple(at for at in listeners if at.name not in controllers),
             voters=read_voters(as_texts(values["controller.quorum.voters"]), problems),
-            inter_broker_listener_name=inter_broker_listener(values),
+            inter_broker_listener_name=inter_broker_listener(values, explicit),
+            protocols=protocols,
+            of_listeners=own,
+            listener_limits=read_listener_limits(properties, problems),
         )
         if not problems:
-            problems += [*config.contradictions(), *config.missing_directories()]
+            problems += [*config.contradictions(), *config.missing_directories(), *config.about_tls()]
         if problems:
             raise ConfigError(problems)
         assert explicit.keys() <= properties.keys(), "a default is no choice"
@@ -127,8 +141,37 @@ class NodeConfig(Value, frozen=True):
         return "controller" in self.texts("process.roles")
 
     @property
+    def has_authorizer(self) -> bool:
+        return bool(self.text("authorizer.class.name"))
+
+    @property
+    def super_users(self) -> frozenset[str]:
+        """Principals to whom everything is permitted."""
+        return frozenset(principals_in(self.text("super.users")))
+
+    @property
+    def allows_everyone(self) -> bool:
+        """Is everything permitted on a resource that no ACL is about?"""
+        return self.boolean("allow.everyone.if.no.acl.found")
+
+    @property
     def controller_listener_names(self) -> tuple[str, ...]:
-        return self.texts("controller.listener.names")
+        return tuple(name.upper() for name in self.texts("controller.listener.names"))
+
+    def protocol_of(self, listener: str) -> str:
+        """The security protocol that the listener of this name speaks, here and on other nodes."""
+        return self.protocols[listener.upper()]
+
+    def settings_of(self, listener: str) -> ListenerSettings:
+        """What TLS and SASL are configured with there, for clients and for connections to other nodes."""
+        own = self.of_listeners.get(listener.lower(), {})
+        return ListenerSettings(listener, self.protocol_of(listener), self.values, own)
+
+    @property
+    def used_listener_names(self) -> tuple[str, ...]:
+        """Those where the node listens, and those of other nodes to which it connects."""
+        served = [listener.name for listener in self.listeners]
+        return tuple(dict.fromkeys((*served, self.inter_broker_listener_name, *self.controller_listener_names)))
 
     @property
     def log_dirs(self) -> tuple[str, ...]:
@@ -188,6 +231,14 @@ class NodeConfig(Value, frozen=True):
                 ),
             ),
             (
+                all(name in self.explicit for name in (INTER_BROKER_NAME, INTER_BROKER_PROTOCOL)),
+                f"Only one of {INTER_BROKER_NAME} and {INTER_BROKER_PROTOCOL} should be set.",
+            ),
+            (
+                self.inter_broker_listener_name not in self.protocols,
+                f"No security protocol defined for listener {self.inter_broker_listener_name}, which other brokers use",
+            ),
+            (
                 any(at.name in controllers for at in self.advertised_listeners),
                 "advertised.listeners must not have a controller listener",
             ),
@@ -197,6 +248,15 @@ class NodeConfig(Value, frozen=True):
                 "advertised.listeners cannot use the nonroutable meta-address 0.0.0.0. Use a routable IP address.",
             ),
         )
+
+    def about_tls(self) -> list[str]:
+        served = [listener.name for listener in self.listeners]
+        return [
+            problem
+            for name in self.used_listener_names
+            if name in self.protocols and uses_tls(self.protocols[name])
+            for problem in tls_problems(self.settings_of(name), is_served=name in served)
+        ]
 
     def about_voters(self) -> tuple[tuple[bool, str], ...]:
         voter_ids = [voter.node_id for voter in self.voters]
@@ -237,6 +297,14 @@ class NodeConfig(Value, frozen=True):
                 self.integer("group.min.session.timeout.ms") > self.integer("group.max.session.timeout.ms"),
                 "group.min.session.timeout.ms must not be above group.max.session.timeout.ms",
             ),
+            (
+                self.integer("max.connections.per.ip") == 0 and not self.text("max.connections.per.ip.overrides"),
+                "max.connections.per.ip can be set to zero only if max.connections.per.ip.overrides property is set.",
+            ),
+            (
+                0 <= self.integer("queued.max.request.bytes") < self.integer("socket.request.max.bytes"),
+                "queued.max.request.bytes must be greater than or equal to socket.request.max.bytes",
+            ),
         )
 
     def missing_directories(self) -> list[str]:
@@ -248,9 +316,12 @@ class NodeConfig(Value, frozen=True):
         return [f"{why} Missing entries : {', '.join(missing)}"]
 
 
-def as_texts(value: ConfigValue) -> tuple[str, ...]:
-    assert value is None or isinstance(value, tuple)
-    return value or ()
+def is_unknown(name: str, protocols: Mapping[str, str]) -> bool:
+    """A setting of a listener that nobody knows is as unknown as a key without a row."""
+    own = listener_and_key(name)
+    if own is not None:
+        return own[0].upper() not in protocols or own[1] not in NODE_CONFIGS
+    return name not in NODE_CONFIGS
 
 
 def read_explicit(properties: Mapping[str, str], problems: list[str]) -> dict[str, ConfigValue]:
@@ -267,19 +338,6 @@ def read_explicit(properties: Mapping[str, str], problems: list[str]) -> dict[st
     return explicit
 
 
-def read_listeners(key: str, entries: ConfigValue, problems: list[str]) -> tuple[ListenerConfig, ...]:
-    """ "NAME://host:port"; an empty host is allowed, as is an IPv6 address in brackets."""
-    found = []
-    for entry in as_texts(entries):
-        name, separator, address = entry.partition("://")
-        host, colon, port = address.rpartition(":")
-        if not (separator and name and colon and port.isascii() and port.isdigit() and int(port) < 65536):
-            problems.append(invalid(key, entry, "expected NAME://host:port"))
-            continue
-        found.append(ListenerConfig(name.upper(), host.strip("[]"), int(port)))
-    return tuple(found)
-
-
 def read_voters(entries: tuple[str, ...], problems: list[str]) -> tuple[Voter, ...]:
     """ "id@host:port"."""
     found = []
@@ -291,37 +349,6 @@ def read_voters(entries: tuple[str, ...], problems: list[str]) -> tuple[Voter, .
             continue
         found.append(Voter(NodeId(int(node)), Endpoint(host.strip("[]"), int(port))))
     return tuple(found)
-
-
-def check_protocols(values: Mapping[str, ConfigValue], problems: list[str]) -> None:
-    """Only PLAINTEXT is spoken, so every entry of the map must say so; listeners that it leaves out are PLAINTEXT."""
-    key = "listener.security.protocol.map"
-    text = values[key]
-    assert isinstance(text, str)
-    for entry in filter(None, text.split(",")):
-        name, colon, protocol = entry.strip().partition(":")
-        if not (name and colon):
-            problems.append(invalid(key, entry, "expected LISTENER:PROTOCOL"))
-        elif protocol != PLAINTEXT and name in used_listeners(values):
-            problems.append(invalid(key, entry, "only PLAINTEXT is supported"))
-
-
-def used_listeners(values: Mapping[str, ConfigValue]) -> set[str]:
-    """Kafka's own sample file maps SSL and SASL names too, which no listener has."""
-    named = {entry.partition("://")[0] for entry in as_texts(values["listeners"])}
-    return named | set(as_texts(values["controller.listener.names"]))
-
-
-def inter_broker_listener(values: Mapping[str, ConfigValue]) -> str:
-    """As Kafka: the key, else the listener of inter-broker's default protocol. If none is called PLAINTEXT, a single
-    broker listener is meant."""
-    name = values["inter.broker.listener.name"]
-    if isinstance(name, str):
-        return name
-    controllers = as_texts(values["controller.listener.names"])
-    names = [entry.partition("://")[0].upper() for entry in as_texts(values["listeners"])]
-    brokers = [name for name in names if name not in controllers]
-    return brokers[0] if len(brokers) == 1 else PLAINTEXT
 
 
 # --- Java's property files

@@ -12,6 +12,8 @@ Invariants: at most one request is in flight; a broker epoch is never reused by 
 
 from collections.abc import Mapping
 
+from msgspec import field
+
 from strandline.base.effects import Answered, Effect, Endpoint, Failed, Halt, Report, ToController
 from strandline.base.errors import ErrorCode, error_of
 from strandline.base.ids import ZERO_UUID, NodeId, TopicIdPartition, Uuid
@@ -52,6 +54,7 @@ class Identity(Value, frozen=True):
     previous_broker_epoch: int  # from the clean-shutdown file; -1 if the last stop was not clean
     features: dict[str, tuple[int, int]]
     whole_after: Uuid = ZERO_UUID  # the incarnation whose files said which logs are whole
+    protocols: dict[str, int] = field(default_factory=dict)  # numbers by listener name; 0 if not here
 
 
 class LifecycleConfig(Value, frozen=True):
@@ -241,7 +244,7 @@ class Lifecycle:
             cluster_id=me.cluster_id,
             incarnation_id=me.incarnation_id,
             listeners=tuple(
-                Listener(name=name, host=at.host, port=at.port, security_protocol=0)
+                Listener(name=name, host=at.host, port=at.port, security_protocol=me.protocols.get(name, 0))
                 for name, at in me.listeners.items()
             ),
             features=ranges(me.features),

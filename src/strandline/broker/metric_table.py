@@ -11,6 +11,7 @@ Invariant: names are distinct; a counter's ends in `_total`, and no other's does
 
 from strandline.base.metrics import Kind, Labels, Metric
 from strandline.broker import transaction_metrics
+from strandline.broker.metrics import of_limits
 from strandline.broker.quotas import metrics as quota_metrics
 
 
@@ -492,6 +493,7 @@ METRICS: tuple[Metric, ...] = (
     CONNECTIONS_MADE,
     BYTES_IN,
     BYTES_OUT,
+    *of_limits.METRICS,
     CPU,
     *OF_PROCESS,
     INFO,

@@ -15,7 +15,6 @@ leader epoch; the image never runs ahead of the quorum's high watermark.
 """
 
 from collections.abc import Sequence
-from typing import cast
 
 from strandline.base.effects import (
     Answered,
@@ -70,6 +69,7 @@ class Node:
         config = parts.config
         self.config = config
         self.me = config.node_id
+        self.controller_listeners = config.controller_listener_names
         self.cluster_id = parts.identity.cluster_id
         self.voters = parts.voters
         self.committed = Committed(parts.metadata_log, config.metadata_snapshot_bytes, config.metadata_snapshot_ms)
@@ -90,6 +90,7 @@ class Node:
             self.controller = Controller(self.me, parts.controller_config, config.explicit, parts.rng, self)
         self.broker: Broker | None = Broker(parts) if config.is_broker else None
         self.authenticating = Authenticating(parts.secret, parts.rng)
+        self.broker_routes, self.controller_routes = BROKER_ROUTES, CONTROLLER_ROUTES
         self.forwarding = Forwarding(config.integer("request.timeout.ms"))
         self.quotas = ClientQuotas(parts.quota_config, parts.stopwatch)
         self.has_quotas = False  # else clients' quotas are in nobody's way
@@ -114,10 +115,8 @@ class Node:
         match event:
             case Received():
                 return self.propagate(self.received(event, now), now)
-            case Disconnected(connection=connection):
-                self.authenticating.forget(connection)
-                self.quotas.forget(connection)
-                return self.propagate(self.controller.step(event, now) if self.controller is not None else [], now)
+            case Disconnected():
+                return self.propagate(self.disconnected(event, now), now)
             case _:
                 return self.propagate(self.answered(event, now), now)
 
@@ -126,11 +125,12 @@ class Node:
             return NEVER
         if self.is_parting:
             return Instant(0)
-        first = self.quorum.deadline()
-        for machine in (self.forwarding, self.controller, self.broker):
-            if machine is not None and (due := machine.deadline()) < first:
-                first = due
-        return first
+        return min(
+            self.quorum.deadline(),
+            self.forwarding.deadline(),
+            NEVER if self.controller is None else self.controller.deadline(),
+            NEVER if self.broker is None else self.broker.deadline(),
+        )
 
     def expire(self, now: Instant) -> list[Effect]:
         self.is_parting = False
@@ -192,7 +192,7 @@ class Node:
         return self.quorum.leader_id
 
     def is_controller_listener(self, listener: str) -> bool:
-        return listener in self.config.controller_listener_names
+        return listener in self.controller_listeners
 
     def create_missing_topics(self, names: Sequence[str], now: Instant) -> list[Effect]:
         """Ask the controller for topics that a client named; nobody waits for the answer, clients ask again.
@@ -209,8 +209,8 @@ class Node:
     # --- events
 
     def received(self, event: Received, now: Instant) -> list[Effect]:
-        routes = CONTROLLER_ROUTES if self.is_controller_listener(event.caller.listener) else BROKER_ROUTES
-        if self.early is not None and routes is BROKER_ROUTES and type(event.message) is not ApiVersionsRequest:
+        routes = self.controller_routes if event.caller.listener in self.controller_listeners else self.broker_routes
+        if self.early is not None and routes is self.broker_routes and type(event.message) is not ApiVersionsRequest:
             return self.hold(event)
         route = routes.get(type(event.message))
         if route is None:
@@ -233,6 +233,11 @@ class Node:
         assert self.early is not None, "once"
         held, self.early = self.early or [], None
         return [effect for event in held for effect in self.received(event, now)]
+
+    def disconnected(self, event: Disconnected, now: Instant) -> list[Effect]:
+        self.authenticating.forget(event.connection)
+        self.quotas.forget(event.connection)
+        return self.controller.step(event, now) if self.controller is not None else []
 
     def answer_metadata(self, broker: Broker, now: Instant, *, moved: bool) -> list[Effect]:
         due = broker.suspects.due(now, moved=moved)
@@ -266,13 +271,14 @@ class Node:
         while True:
             more: list[Effect] = []
             for effect in effects:
-                kind = type(effect)
-                if kind is ToController:
-                    more += self.to_controller(cast(ToController, effect), now)
-                elif kind is ToBroker:
-                    more += self.to_broker(cast(ToBroker, effect), now)
-                elif kind is Reply and cast(Reply, effect).to.connection == MYSELF:
-                    more += self.own_request_answered(cast(Reply, effect), now)
+                if type(effect) is Reply and effect.to.connection != MYSELF:
+                    done.append(effect)
+                elif type(effect) is Reply:
+                    more += self.own_request_answered(effect, now)
+                elif type(effect) is ToController:
+                    more += self.to_controller(effect, now)
+                elif type(effect) is ToBroker:
+                    more += self.to_broker(effect, now)
                 else:
                     done.append(effect)
             more += self.consequences(now)
@@ -388,7 +394,7 @@ class Node:
         leader = self.quorum.leader_id
         if leader == self.me:
             assert self.controller is not None, "who leads the quorum is a controller"
-            return self.ask_myself(effect, self.config.controller_listener_names[0], now)
+            return self.ask_myself(effect, self.controller_listeners[0], now)
         if leader not in self.voters:
             return self.answered(Failed(effect.token, Failure.CLOSED), now)
         # Answers come in order, and an election by hand waits for replicas: heartbeats must not wait behind it.

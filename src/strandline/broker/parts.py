@@ -26,6 +26,7 @@ from strandline.quorum.config import QuorumConfig
 from strandline.quorum.storage.metadata_log import CONFIG as METADATA_LOG
 from strandline.quorum.storage.metadata_log import MetadataLog
 from strandline.replica.config import LogDir, ReplicaConfig
+from strandline.security.protocols import NUMBERS
 from strandline.security.secret import ClusterSecret
 from strandline.txn.config import TxnConfig
 from strandline.wire.messages.topics.create_topics import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest
@@ -117,6 +118,7 @@ class Parts(Value, frozen=True):
             alter_partition_timeout_ms=self.config.integer("controller.socket.timeout.ms"),
             internal_append_timeout_ms=self.config.integer("offsets.commit.timeout.ms"),
             answer_bytes_max=self.config.integer("fetch.max.bytes"),
+            queued_answer_bytes_max=self.config.integer("strandline.queued.response.max.bytes"),
             fetch_session_slots=self.config.integer("max.incremental.fetch.session.cache.slots"),
             replica_selector=self.config.text("replica.selector.class"),
             leader_throttled_rate=self.config.integer("leader.replication.throttled.rate"),
@@ -240,6 +242,7 @@ def identity_of(
             for name, at in advertised.items()
             if name not in config.controller_listener_names
         },
+        protocols={name: NUMBERS[config.protocol_of(name)] for name in advertised if name in config.protocols},
         rack=config.text("broker.rack") or None,
         previous_broker_epoch=-1 if stop is None else stop.broker_epoch,
         features=READABLE_FEATURES,

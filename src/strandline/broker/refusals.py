@@ -9,6 +9,8 @@ from strandline.wire.messages.cluster.describe_quorum import DescribeQuorumReque
 from strandline.wire.messages.cluster.incremental_alter_configs import IncrementalAlterConfigsResponse
 from strandline.wire.messages.security.alter_client_quotas import AlterClientQuotasResponse
 from strandline.wire.messages.security.alter_user_scram_credentials import AlterUserScramCredentialsResponse
+from strandline.wire.messages.security.create_acls import CreateAclsResponse
+from strandline.wire.messages.security.delete_acls import DeleteAclsResponse
 from strandline.wire.messages.topics.create_partitions import CreatePartitionsResponse
 from strandline.wire.messages.topics.create_topics import CreateTopicsResponse
 from strandline.wire.messages.topics.delete_topics import DeleteTopicsResponse
@@ -30,11 +32,13 @@ def error_in(response: Any) -> ErrorCode:
             return error_of(first.error_code)
         case DeleteTopicsResponse(responses=(first, *_)) | IncrementalAlterConfigsResponse(responses=(first, *_)):
             return error_of(first.error_code)
+        case DeleteAclsResponse(filter_results=(first, *_)):
+            return error_of(first.error_code)
         case AlterConfigsResponse(responses=(first, *_)):
             return error_of(first.error_code)
-        case CreatePartitionsResponse(results=(first, *_)) | AlterUserScramCredentialsResponse(results=(first, *_)):
+        case CreatePartitionsResponse(results=(first, *_)) | CreateAclsResponse(results=(first, *_)):
             return error_of(first.error_code)
-        case AlterClientQuotasResponse(entries=(first, *_)):
+        case AlterUserScramCredentialsResponse(results=(first, *_)) | AlterClientQuotasResponse(entries=(first, *_)):
             return error_of(first.error_code)
         case DescribeQuorumResponse(error_code=ErrorCode.NONE, topics=(topic, *_)) if topic.partitions:
             return error_of(topic.partitions[0].error_code)

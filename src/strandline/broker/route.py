@@ -13,6 +13,7 @@ from strandline.broker.forward import Forwarding
 from strandline.broker.handlers import (
     alter_replica_log_dirs,
     api_versions,
+    describe_acls,
     describe_client_quotas,
     describe_cluster,
     describe_configs,
@@ -73,6 +74,9 @@ from strandline.wire.messages.records.offset_for_leader_epoch import OffsetForLe
 from strandline.wire.messages.records.produce import ProduceRequest
 from strandline.wire.messages.security.alter_client_quotas import AlterClientQuotasRequest
 from strandline.wire.messages.security.alter_user_scram_credentials import AlterUserScramCredentialsRequest
+from strandline.wire.messages.security.create_acls import CreateAclsRequest
+from strandline.wire.messages.security.delete_acls import DeleteAclsRequest
+from strandline.wire.messages.security.describe_acls import DescribeAclsRequest
 from strandline.wire.messages.security.describe_client_quotas import DescribeClientQuotasRequest
 from strandline.wire.messages.security.describe_user_scram_credentials import DescribeUserScramCredentialsRequest
 from strandline.wire.messages.topics.alter_partition_reassignments import AlterPartitionReassignmentsRequest
@@ -231,6 +235,9 @@ BROKER_ROUTES: dict[type, Route] = {
     DescribeClusterRequest: describe_cluster.answer,
     DescribeTopicPartitionsRequest: describe_topic_partitions.answer,
     DescribeConfigsRequest: describe_configs.answer,
+    DescribeAclsRequest: describe_acls.answer,
+    CreateAclsRequest: pass_on,
+    DeleteAclsRequest: pass_on,
     InitProducerIdRequest: init_producer_id,
     AlterReplicaLogDirsRequest: alter_replica_log_dirs.answer,
     DescribeLogDirsRequest: describe_log_dirs.answer,
@@ -278,6 +285,9 @@ CONTROLLER_ROUTES: dict[type, Route] = {
     ApiVersionsRequest: api_versions.answer,
     DescribeClusterRequest: describe_cluster.answer,
     DescribeConfigsRequest: describe_configs.answer,
+    DescribeAclsRequest: describe_acls.answer,
+    CreateAclsRequest: to_controller,
+    DeleteAclsRequest: to_controller,
     VoteRequest: of_nodes(to_quorum),
     BeginQuorumEpochRequest: of_nodes(to_quorum),
     EndQuorumEpochRequest: of_nodes(to_quorum),

@@ -20,6 +20,7 @@ COMMANDS = {
     "format": (f"{NODES}.format:format_storage", "Prepare a node's log directories."),
     "random-uuid": (f"{NODES}.format:random_uuid", "Print a new cluster id."),
     "topics": (f"{ADMIN}.topics:app", "Create, list, describe and delete topics."),
+    "acls": (f"{ADMIN}.acls:app", "List, add and remove ACLs: who may do what."),
     "configs": (f"{ADMIN}.configs:app", "Show and change configurations; quotas of clients."),
     "users": (f"{SECURITY}.users:app", "List, add and remove users that log in with SCRAM."),
     "features": (f"{ADMIN}.features:app", "Show the features of a cluster, and change their levels."),

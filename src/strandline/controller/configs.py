@@ -15,13 +15,14 @@ from strandline.base.ids import NodeId
 from strandline.controller.basis import Basis, Plan, Refusal
 from strandline.metadata.configs.config_key import LIST, LONGEST_NUMBER
 from strandline.metadata.configs.dynamic_configs import (
-    DYNAMIC_NODE_KEYS,
-    FOR_ONE_BROKER,
     ONE_FOR_ALL,
+    is_dynamic,
+    is_for_one_broker,
     why_invalid_for_broker,
     why_not_together,
 )
 from strandline.metadata.configs.node_configs import NODE_CONFIGS
+from strandline.metadata.configs.tls_configs import DYNAMIC_TLS_KEYS
 from strandline.metadata.configs.topic_configs import MIN_ISR_KEY as MIN_ISR_KEY
 from strandline.metadata.configs.topic_configs import (
     STATE_KEYS,
@@ -183,9 +184,12 @@ def why_not_set(name: str, value: str | None, resource: AlterConfigsResource, ba
 
 def why_not_dynamic(name: str, value: str, broker: str) -> Refusal | None:
     """Why may a running broker not be given this value? Kafka's code for it is INVALID_REQUEST, whatever is wrong."""
-    if name not in DYNAMIC_NODE_KEYS:
+    if name in DYNAMIC_TLS_KEYS:
+        why = f"These security configs can be dynamically updated only per-listener using the listener prefix: [{name}]"
+        return Refusal(E.INVALID_REQUEST, why)
+    if not is_dynamic(name):
         return Refusal(E.INVALID_REQUEST, f"Cannot update these configs dynamically: [{name}]")
-    if broker == CLUSTER_DEFAULT and name in FOR_ONE_BROKER:
+    if broker == CLUSTER_DEFAULT and is_for_one_broker(name):
         why = f"Cannot update these configs at default cluster level, broker id must be specified: [{name}]"
         return Refusal(E.INVALID_REQUEST, why)
     if broker != CLUSTER_DEFAULT and name in ONE_FOR_ALL:

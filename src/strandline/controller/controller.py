@@ -35,6 +35,7 @@ from strandline.base.ports import Rng
 from strandline.base.time import NEVER, Instant, after
 from strandline.base.value import Value
 from strandline.controller.acknowledging import plan_acknowledgement
+from strandline.controller.acls import plan_create_acls, plan_delete_acls
 from strandline.controller.basis import Basis, ControllerConfig, Plan
 from strandline.controller.brokers.brokers import (
     plan_fencing,
@@ -79,6 +80,8 @@ from strandline.wire.messages.cluster.update_features import UpdateFeaturesReque
 from strandline.wire.messages.own.acknowledge_losses import AcknowledgeLossesRequest
 from strandline.wire.messages.security.alter_client_quotas import AlterClientQuotasRequest
 from strandline.wire.messages.security.alter_user_scram_credentials import AlterUserScramCredentialsRequest
+from strandline.wire.messages.security.create_acls import CreateAclsRequest
+from strandline.wire.messages.security.delete_acls import DeleteAclsRequest
 from strandline.wire.messages.topics.alter_partition_reassignments import AlterPartitionReassignmentsRequest
 from strandline.wire.messages.topics.create_partitions import CreatePartitionsRequest
 from strandline.wire.messages.topics.create_topics import CreateTopicsRequest
@@ -384,8 +387,10 @@ PLANS: dict[type, Callable[[Any, Basis, int, bool], Plan]] = {
     AssignReplicasToDirsRequest: lambda request, basis, *_: plan_assign_replicas(request, basis),
     BrokerHeartbeatRequest: lambda request, basis, *_: plan_heartbeat(request, basis),
     BrokerRegistrationRequest: lambda request, basis, _, alive: plan_registration(request, basis, alive),
+    CreateAclsRequest: lambda request, basis, *_: plan_create_acls(request, basis),
     CreatePartitionsRequest: lambda request, basis, *_: plan_create_partitions(request, basis),
     CreateTopicsRequest: lambda request, basis, *_: plan_create_topics(request, basis),
+    DeleteAclsRequest: lambda request, basis, *_: plan_delete_acls(request, basis),
     DeleteTopicsRequest: lambda request, basis, version, _: plan_delete_topics(request, basis, version),
     ElectLeadersRequest: lambda request, basis, *_: plan_elections(request, basis),
     IncrementalAlterConfigsRequest: lambda request, basis, *_: plan_alter_configs(request, basis),

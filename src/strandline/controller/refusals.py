@@ -4,6 +4,8 @@ from collections.abc import Callable
 from typing import Any
 
 from strandline.base.errors import ErrorCode, message_of
+from strandline.controller.acls import create_acls_refused, delete_acls_refused
+from strandline.controller.basis import Refusal
 from strandline.controller.security.quotas import refuse_alter_quotas
 from strandline.controller.security.scram import refuse_alter_credentials
 from strandline.wire.messages.brokers.allocate_producer_ids import (
@@ -29,6 +31,8 @@ from strandline.wire.messages.cluster.update_features import UpdateFeaturesReque
 from strandline.wire.messages.own.acknowledge_losses import AcknowledgeLossesRequest, AcknowledgeLossesResponse
 from strandline.wire.messages.security.alter_client_quotas import AlterClientQuotasRequest
 from strandline.wire.messages.security.alter_user_scram_credentials import AlterUserScramCredentialsRequest
+from strandline.wire.messages.security.create_acls import CreateAclsRequest
+from strandline.wire.messages.security.delete_acls import DeleteAclsRequest
 from strandline.wire.messages.topics.alter_partition_reassignments import (
     AlterPartitionReassignmentsRequest,
     AlterPartitionReassignmentsResponse,
@@ -151,6 +155,8 @@ REFUSALS: dict[type, Callable[[Any, ErrorCode], Any]] = {
     IncrementalAlterConfigsRequest: refuse_alter_configs,
     UnregisterBrokerRequest: refuse_unregistration,
     UpdateFeaturesRequest: lambda _, error: UpdateFeaturesResponse(error_code=error, error_message=message_of(error)),
+    CreateAclsRequest: lambda request, error: create_acls_refused(request, Refusal(error, message_of(error))),
+    DeleteAclsRequest: lambda request, error: delete_acls_refused(request, Refusal(error, message_of(error))),
     BrokerRegistrationRequest: lambda _, error: BrokerRegistrationResponse(error_code=error),
     BrokerHeartbeatRequest: lambda _, error: BrokerHeartbeatResponse(error_code=error),
     AlterConfigsRequest: refuse_replace_configs,

@@ -22,6 +22,7 @@ from strandline.log.refusals import (
     OUTSIDE_TRANSACTION,
     Refused,
     accept_produced,
+    partition_in,
     refused,
 )
 from strandline.log.timestamps import Damaged, Found, at_or_after, latest
@@ -107,8 +108,7 @@ class Log(StoredLog):
         """
         buffer = memoryview(records)
         config = self.config
-        where = self.directory.rpartition("/")[2]
-        header = read_header(buffer) if internal else accept_produced(buffer, config, where, now)
+        header = read_header(buffer) if internal else accept_produced(buffer, config, self.directory, now)
         if isinstance(header, Refused):
             return header
         if header.producer_id >= 0:
@@ -125,6 +125,7 @@ class Log(StoredLog):
         codec = CODEC_OF[config.compression_type]
         if codec is not None and codec != header.codec and not header.is_control:
             size_max = None if internal else config.max_message_bytes
+            where = partition_in(self.directory)
             stored = recompressed(header, buffer, codec, config, where, size_max=size_max)
             if isinstance(stored, Refused):
                 return stored

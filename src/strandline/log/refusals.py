@@ -44,15 +44,20 @@ NOT_THE_FIRST = Refused(
 )
 
 
-def accept_produced(buffer: memoryview, config: LogConfig, where: str, now: Instant) -> BatchHeader | Refused:
-    """The header of the one batch that a producer sent for the partition `where`, if its log may have it."""
+def partition_in(directory: str) -> str:
+    """The partition whose log lies there, for people."""
+    return directory.rpartition("/")[2]
+
+
+def accept_produced(buffer: memoryview, config: LogConfig, directory: str, now: Instant) -> BatchHeader | Refused:
+    """The header of the one batch that a producer sent for the log in `directory`, if that may have it."""
     read = read_produced(buffer, config.max_message_bytes)
     if isinstance(read, BatchHeader):
-        return why_not_timely(read, buffer, config, now) or why_not_compactable(read, buffer, config, where) or read
+        return why_not_timely(read, buffer, config, now) or why_not_compactable(read, buffer, config, directory) or read
     if read is ErrorCode.MESSAGE_TOO_LARGE:
         return Refused(
             read,
-            f"The record batch size in the append to {where} is {len(buffer)} bytes "
+            f"The record batch size in the append to {partition_in(directory)} is {len(buffer)} bytes "
             f"which exceeds the maximum configured value of {config.max_message_bytes}.",
         )
     return refused(read)
@@ -86,7 +91,7 @@ def why_not_timely(header: BatchHeader, buffer: memoryview, config: LogConfig, n
     )
 
 
-def why_not_compactable(header: BatchHeader, buffer: memoryview, config: LogConfig, where: str) -> Refused | None:
+def why_not_compactable(header: BatchHeader, buffer: memoryview, config: LogConfig, directory: str) -> Refused | None:
     """A compacted log keeps the last record of each key, so every record needs one."""
     if not config.compacts:
         return None
@@ -95,5 +100,5 @@ def why_not_compactable(header: BatchHeader, buffer: memoryview, config: LogConf
         return refused(ErrorCode.INVALID_RECORD)
     if not without_key:
         return None
-    why = f"Compacted topic cannot accept message without key in topic partition {where}."
+    why = f"Compacted topic cannot accept message without key in topic partition {partition_in(directory)}."
     return Refused(ErrorCode.INVALID_RECORD, why, without_key)

@@ -269,7 +269,9 @@ class Segment:
             if len(buffer) < first <= self.size - position and min_one:
                 buffer = self.file.read(position, first)
         start, end, _ = cut(buffer, 0, offset, max_bytes, upto, min_one=min_one)
-        return buffer[start:end]
+        found = buffer[start:end]
+        # A slice keeps all that was read in memory, perhaps for long.
+        return found if 2 * (end - start) >= len(buffer) else memoryview(bytes(found))
 
     def batch_at(self, position: int) -> tuple[BatchHeader, memoryview] | None:
         """The header and the bytes of what begins there; None if that has no header that a batch could have."""

@@ -16,6 +16,7 @@ from typing import Any
 
 from strandline.base.ids import METADATA_TOPIC_ID, NOBODY, OFFSET_MAX, ZERO_UUID, NodeId, TopicIdPartition, uuid_text
 from strandline.metadata import records as r
+from strandline.metadata.acls import acl_in, why_meaningless
 from strandline.metadata.configs.node_configs import NODE_CONFIGS
 from strandline.metadata.configs.topic_configs import TOPIC_CONFIGS
 from strandline.metadata.features import READABLE_FEATURES
@@ -134,6 +135,17 @@ def producer_ids(image: Image, record: r.ProducerIdsRecord) -> str | None:
     return None
 
 
+def acl(image: Image, record: r.AccessControlEntryRecord) -> str | None:
+    new = acl_in(record)
+    if record.id in image.acls or record.id == ZERO_UUID:
+        return "another ACL has this id"
+    return "there is such an ACL" if new in image.acl_ids else why_meaningless(new)
+
+
+def remove_acl(image: Image, record: r.RemoveAccessControlEntryRecord) -> str | None:
+    return None if record.id in image.acls else "there is no such ACL"
+
+
 def scram(image: Image, record: r.UserScramCredentialRecord) -> str | None:
     if not record.name or record.mechanism not in MECHANISMS or record.iterations <= 0:
         return f"no user has a credential of mechanism {record.mechanism} with {record.iterations} iterations"
@@ -180,6 +192,8 @@ WHY_UNFIT: dict[type, Callable[[Image, Any], str | None]] = {
     r.FeatureLevelRecord: feature,
     r.ClearElrRecord: clear_elr,
     r.ProducerIdsRecord: producer_ids,
+    r.AccessControlEntryRecord: acl,
+    r.RemoveAccessControlEntryRecord: remove_acl,
     r.UserScramCredentialRecord: scram,
     r.RemoveUserScramCredentialRecord: remove_scram,
     r.ClientQuotaRecord: quota,

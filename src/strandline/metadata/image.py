@@ -9,6 +9,7 @@ from typing import Any
 
 from strandline.base.ids import NOBODY, NodeId, TopicIdPartition
 from strandline.metadata import records as r
+from strandline.metadata.acls import acl_record
 from strandline.metadata.configs.config_key import ConfigValue
 from strandline.metadata.configs.topic_configs import MIN_ISR_KEY, STATE_KEYS, TOPIC_CONFIGS, topic_default
 from strandline.metadata.records import BROKER_RESOURCE as BROKER_RESOURCE
@@ -126,6 +127,8 @@ class Image(State):
         for (kind, name), entries in self.configs.items():
             for key, text in entries.items():
                 yield r.ConfigRecord(resource_type=kind, resource_name=name, name=key, value=text)
+        for acl_id, acl in self.acls.items():
+            yield acl_record(acl_id, acl)
         if self.next_producer_id:
             yield r.ProducerIdsRecord(broker_id=NOBODY, broker_epoch=-1, next_producer_id=self.next_producer_id)
         for (user, _), credential in self.scram.items():

@@ -14,6 +14,8 @@ from strandline.metadata.security.records import SECURITY_RECORDS
 from strandline.metadata.security.records import ClientQuotaRecord as ClientQuotaRecord
 from strandline.metadata.security.records import RemoveUserScramCredentialRecord as RemoveUserScramCredentialRecord
 from strandline.metadata.security.records import UserScramCredentialRecord as UserScramCredentialRecord
+from strandline.metadata.security_records import AccessControlEntryRecord as AccessControlEntryRecord
+from strandline.metadata.security_records import RemoveAccessControlEntryRecord as RemoveAccessControlEntryRecord
 from strandline.wire.schema import (
     Bool,
     Group,
@@ -257,6 +259,8 @@ RECORDS: tuple[type[Message], ...] = (
     FeatureLevelRecord,
     ProducerIdsRecord,
     BrokerRegistrationChangeRecord,
+    AccessControlEntryRecord,
+    RemoveAccessControlEntryRecord,
     NoOpRecord,
     BeginTransactionRecord,
     EndTransactionRecord,

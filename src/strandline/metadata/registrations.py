@@ -75,6 +75,7 @@ class Broker(Value, frozen=True):
     features: dict[str, tuple[int, int]] = field(default_factory=dict)
     cordoned: tuple[Uuid, ...] = ()  # directories that get no new replicas
     follows_on: bool = False  # the incarnation before it is the one that vouched for its logs
+    protocols: dict[str, int] = field(default_factory=dict)  # numbers of security protocols, by listener name
 
     @property
     def takes_replicas(self) -> bool:
@@ -231,7 +232,7 @@ def registration_record(broker: Broker) -> r.RegisterBrokerRecord:
         incarnation_id=broker.incarnation_id,
         broker_epoch=broker.epoch,
         end_points=tuple(
-            r.BrokerEndpoint(name=name, host=at.host, port=at.port, security_protocol=0)
+            r.BrokerEndpoint(name=name, host=at.host, port=at.port, security_protocol=broker.protocols.get(name, 0))
             for name, at in broker.endpoints.items()
         ),
         features=tuple(

@@ -9,6 +9,7 @@ from typing import Any
 from strandline.base.effects import Endpoint
 from strandline.base.ids import BrokerEpoch, NodeId, TopicIdPartition
 from strandline.metadata import records as r
+from strandline.metadata.acls import acl_in
 from strandline.metadata.registrations import Broker, merged, partition_in
 from strandline.metadata.security.quotas import entity_of
 from strandline.metadata.security.scram import credential_in
@@ -56,6 +57,7 @@ def apply_register_broker(state: State, record: r.RegisterBrokerRecord) -> None:
             features={f.name: (f.min_supported_version, f.max_supported_version) for f in record.features},
             cordoned=tuple(record.cordoned_log_dirs or ()),
             follows_on=record.follows_on,
+            protocols={e.name: e.security_protocol for e in record.end_points if e.security_protocol},
         )
     )
 
@@ -80,6 +82,7 @@ def apply_broker_change(state: State, record: r.BrokerRegistrationChangeRecord) 
             log_dirs=tuple(record.log_dirs) or old.log_dirs,
             features=old.features,
             follows_on=old.follows_on,
+            protocols=old.protocols,
             cordoned=old.cordoned if record.cordoned_log_dirs is None else tuple(record.cordoned_log_dirs),
         )
     )
@@ -105,6 +108,14 @@ def apply_clear_elr(state: State, record: r.ClearElrRecord) -> None:
 
 def apply_producer_ids(state: State, record: r.ProducerIdsRecord) -> None:
     state.put_next_producer_id(record.next_producer_id)
+
+
+def apply_acl(state: State, record: r.AccessControlEntryRecord) -> None:
+    state.add_acl(record.id, acl_in(record))
+
+
+def apply_remove_acl(state: State, record: r.RemoveAccessControlEntryRecord) -> None:
+    state.remove_acl(record.id)
 
 
 def apply_scram(state: State, record: r.UserScramCredentialRecord) -> None:
@@ -135,6 +146,8 @@ APPLY: dict[type, Callable[[State, Any], None]] = {
     r.FeatureLevelRecord: apply_feature,
     r.ClearElrRecord: apply_clear_elr,
     r.ProducerIdsRecord: apply_producer_ids,
+    r.AccessControlEntryRecord: apply_acl,
+    r.RemoveAccessControlEntryRecord: apply_remove_acl,
     r.UserScramCredentialRecord: apply_scram,
     r.RemoveUserScramCredentialRecord: apply_remove_scram,
     r.ClientQuotaRecord: apply_quota,

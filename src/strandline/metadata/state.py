@@ -4,6 +4,7 @@ Invariants (executed by `check`):
   - every partition is as `check_partition` wants it
   - every derived index equals its recomputation from the partitions
   - names and ids of topics are one-to-one
+  - every ACL has one id
   - a resource without a key, a feature at level 0, or an entity without a quota, is not there
   - what changes goes to the delta, with its value before
 """
@@ -11,6 +12,7 @@ Invariants (executed by `check`):
 from typing import Self
 
 from strandline.base.ids import NodeId, TopicIdPartition, Uuid
+from strandline.metadata.acls import Acl, why_meaningless
 from strandline.metadata.records import TOPIC_RESOURCE
 from strandline.metadata.registrations import Broker, Partition, Topic, check_partition
 from strandline.metadata.security.quotas import QuotaEntity
@@ -39,6 +41,11 @@ class State:
         self.configs: dict[tuple[int, str], dict[str, str]] = {}
         self.features: dict[str, int] = {}
         self.next_producer_id = 0
+        self.acls: dict[Uuid, Acl] = {}
+        self.acl_ids: dict[Acl, Uuid] = {}
+        # Grows with each change of an ACL, so that what was derived from them is known to be old. It is not state: two
+        # images with the same ACLs may have come to them by different ways.
+        self.acls_version = 0
         self.scram: dict[ScramKey, ScramCredential] = {}
         self.quotas: dict[QuotaEntity, dict[str, float]] = {}
         self.quotas_version = 0  # grows with each change of `quotas`; another image may have the same for other quotas
@@ -61,6 +68,9 @@ class State:
         twin.configs = dict(self.configs)
         twin.features = dict(self.features)
         twin.next_producer_id = self.next_producer_id
+        twin.acls = dict(self.acls)
+        twin.acl_ids = dict(self.acl_ids)
+        twin.acls_version = self.acls_version
         twin.scram = dict(self.scram)
         twin.quotas = dict(self.quotas)
         twin.quotas_version = self.quotas_version
@@ -72,6 +82,11 @@ class State:
     def take_delta(self) -> Delta:
         taken, self.delta = self.delta, Delta()
         return taken
+
+    def take_place_of(self, old: "State") -> None:
+        """Whoever followed `old` must look at all of this one again."""
+        self.delta.reloaded = True
+        self.acls_version = max(self.acls_version, old.acls_version) + 1
 
     def topic_named(self, name: str) -> Topic | None:
         topic_id = self.topic_ids.get(name)
@@ -165,6 +180,16 @@ class State:
         assert next_producer_id >= self.next_producer_id, "blocks of producer ids never overlap"
         self.next_producer_id = next_producer_id
 
+    def add_acl(self, acl_id: Uuid, acl: Acl) -> None:
+        assert acl_id not in self.acls and acl not in self.acl_ids, f"{acl} exists"
+        self.acls[acl_id] = acl
+        self.acl_ids[acl] = acl_id
+        self.acls_version += 1
+
+    def remove_acl(self, acl_id: Uuid) -> None:
+        del self.acl_ids[self.acls.pop(acl_id)]
+        self.acls_version += 1
+
     # --- users and clients
 
     def put_scram(self, key: ScramKey, credential: ScramCredential | None) -> None:
@@ -197,6 +222,9 @@ class State:
         assert self.topics.keys() >= self.own.keys()
         assert all(self.configs.values()), "a resource without a key is not there"
         assert all(level > 0 for level in self.features.values())
+        assert self.acl_ids == {acl: acl_id for acl_id, acl in self.acls.items()}
+        assert len(self.acl_ids) == len(self.acls)
+        assert all(why_meaningless(acl) is None for acl in self.acl_ids)
         assert all(self.quotas.values()), "an entity without a quota is not there"
         assert all(len({kind for kind, _ in entity}) == len(entity) for entity in self.quotas), "one name a type"
         assert all(MECHANISMS[code] == one.mechanism for (_, code), one in self.scram.items())

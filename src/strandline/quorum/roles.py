@@ -152,8 +152,8 @@ class Leader(Struct):
         return tuple(sorted(others, key=lambda voter: (-self.progress[voter].end_offset, voter)))
 
     def deadline(self) -> Instant:
-        parked = [fetch.until for fetch in self.parked.values()]
-        return min(self.begin.deadline(), self.check_quorum_deadline(), *parked)
+        first = min(self.begin.deadline(), self.check_quorum_deadline())
+        return min(first, *[fetch.until for fetch in self.parked.values()]) if self.parked else first
 
 
 Role = Unattached | Voted | Prospective | Candidate | Leader | Follower | Resigned | Seeking | Observing
@@ -177,27 +177,16 @@ TRANSITIONS: dict[type, tuple[type, ...]] = {
 def deadline_of(role: Role, *, may_fetch: bool) -> Instant:
     """When something is due. Fetches are not due while the log has unsynced bytes."""
     match role:
+        case Leader():
+            return role.deadline()
         case Follower() | Observing():
             return min(role.fetch_deadline, role.fetching.retry_at if may_fetch else NEVER)
         case Unattached() | Voted():
             return role.election_deadline
         case Prospective() | Candidate() | Resigned():
             return min(role.election_deadline, role.outreach.deadline())
-        case Leader():
-            return role.deadline()
         case Seeking():
             return role.fetching.retry_at if may_fetch else NEVER
-
-
-def leader_of(role: Role, me: NodeId) -> NodeId | None:
-    """Whom this role follows, itself for a leader; None if it knows no leader."""
-    match role:
-        case Leader():
-            return me
-        case Follower() | Observing():
-            return role.leader
-        case _:
-            return None
 
 
 def why_not_vote(role: Role, *, candidate: NodeId, voted: NodeId, has_leader: bool, is_up_to_date: bool) -> str | None:

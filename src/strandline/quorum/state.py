@@ -39,7 +39,6 @@ from strandline.quorum.roles import (
     Seeking,
     Unattached,
     Voted,
-    leader_of,
 )
 from strandline.quorum.storage.durability import Durability
 from strandline.quorum.storage.evidence import Evidence
@@ -95,8 +94,14 @@ class QuorumState:
 
     @property
     def leader_id(self) -> NodeId:
-        leader = leader_of(self.role, self.me)
-        return NOBODY if leader is None else leader
+        """Whom this node's role follows, itself for a leader; NOBODY if it knows no leader."""
+        match self.role:
+            case Leader():
+                return self.me
+            case Follower() | Observing():
+                return self.role.leader
+            case _:
+                return NOBODY
 
     @property
     def is_leader(self) -> bool:

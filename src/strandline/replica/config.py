@@ -1,5 +1,6 @@
 """What a broker's replicas are configured with. Defaults are Kafka's."""
 
+from strandline.base.answer_memory import ANSWERS_BYTES_MAX
 from strandline.base.ids import Uuid
 from strandline.base.value import Value
 
@@ -26,6 +27,7 @@ class ReplicaConfig(Value, frozen=True):
     flush_scheduler_interval_ms: int = (1 << 63) - 1  # how often logs are looked at whose flush.ms is over
     retention_check_interval_ms: int = 300_000
     answer_bytes_max: int = 55 << 20  # of any Fetch answer, whatever the client asks for
+    queued_answer_bytes_max: int = ANSWERS_BYTES_MAX  # of all answers that clients have not taken yet
     fetch_session_slots: int = 1_000
     fetch_session_eviction_ms: int = 120_000
     high_watermark_delay_ms: int = 25  # how long a follower may not know the high watermark when nothing else is new

@@ -21,6 +21,7 @@ import os
 import random
 import resource
 import signal
+import ssl
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -33,10 +34,12 @@ from strandline.base.ports import Disk, DiskError, DiskFull, Rng
 from strandline.broker.config import NodeConfig
 from strandline.broker.node import Node as ClusterNode
 from strandline.log.evidence.wholeness import distrust
+from strandline.metadata.image import BROKER_RESOURCE
 from strandline.replica.tokens import ReplicaToken
 from strandline.server import lifeline
 from strandline.server.clock import Clock
 from strandline.server.metrics.metrics import MetricsServer
+from strandline.server.network.limits_config import CurrentLimits, limits_of
 from strandline.server.network.net import Listener, Net, NetConfig
 from strandline.server.network.peers import Peers
 from strandline.server.pump import CRASHED, OUT_OF_ROOM, Node, Pump
@@ -46,6 +49,9 @@ from strandline.server.storage.lock import InUse, lock_directory
 from strandline.server.storage.remover import Remover
 from strandline.server.storage.room import LOOKS, OF_DIRECTORY, Steady, next_pause, why_no_room
 from strandline.server.storage.secret_file import secret_of
+from strandline.server.tls.listener_tls import Tls
+from strandline.server.tls.of_node import tls_of, unprotected
+from strandline.server.tls.stores import BadStore
 
 log = logging.getLogger("strandline")
 
@@ -140,7 +146,7 @@ class Lives:
             await driver.start()
         except DiskFull as error:
             stop(OUT_OF_ROOM, f"disk full: {error}")
-        except (OSError, DiskError) as error:
+        except (OSError, DiskError, BadStore) as error:
             log.error("cannot start: %s", error)
             await driver.close()
             return CANNOT_START, False
@@ -226,8 +232,11 @@ class Driver:
         self.interruptions = 0
         self.pump: Pump | None = None
         self.net = Net(loop, net_config(config), self.event)
+        self.limits = CurrentLimits(config, self.net.limits)
         self.metrics: MetricsServer | None = None
-        self.peers = Peers(loop, f"strandline-{config.node_id}", self.event)
+        self.peers = Peers(loop, f"strandline-{config.node_id}", self.event, self.tls_to)
+        self.tls: Tls | None = None
+        self.watching: asyncio.Task[None] | None = None  # for other certificates
         self.disk = disk
         # Two threads: the metadata log's fsync must not wait for a gigabyte of somebody's records.
         self.flusher = Flusher(loop, self.disk, self.event, self.crash)
@@ -240,7 +249,8 @@ class Driver:
     async def start(self) -> None:
         assert self.pump is None, "started once"
         self.loop.set_exception_handler(self.unhandled)
-        where = self.net.bind(listeners_of(self.config))
+        tls = self.tls = tls_of(self.config)
+        where = self.net.bind(listeners_of(self.config, tls))
         metrics_at = self.bind_metrics()
         self.peers.secret = secret_of(self.config)
         node = self.make_node(self.config, self.disk, random.SystemRandom(), where)
@@ -256,27 +266,57 @@ class Driver:
             self.remover.submit,
             self.await_room,
         )
+        if isinstance(node, ClusterNode):
+            self.net.watch.on_look = self.read_limits
+            if node.broker is not None:
+                self.net.answers = node.broker.replicas.host.answers
         pump.start()
         if pump.stopped:
             return
         await self.net.serve()
         for name, endpoint in where.items():
             log.info("node %d listens on %s://%s:%d", self.config.node_id, name, endpoint.host, endpoint.port)
+        open_to_all = unprotected(self.config, list(where.items()))
+        if open_to_all:
+            log.warning(
+                "whoever can reach %s can read, write and administer this cluster: these listeners are PLAINTEXT and"
+                " not on loopback. Use SSL or SASL_SSL, or listen on 127.0.0.1",
+                ", ".join(open_to_all),
+            )
+        if tls.by_name:
+            self.watching = self.loop.create_task(tls.watch(self.dynamic_settings))
         if self.metrics is not None and metrics_at is not None:
             assert isinstance(node, ClusterNode), "metrics are those of a node"
             await self.metrics.serve(node)
             log.info("node %d serves http://%s:%d/metrics", self.config.node_id, metrics_at.host, metrics_at.port)
 
+    def read_limits(self) -> None:
+        node = self.pump.node if self.pump is not None else None
+        assert isinstance(node, ClusterNode)
+        self.limits.update(node.image.configs)
+
     def bind_metrics(self) -> Endpoint | None:
         """Before anybody can connect: connections are measured from the first one on."""
-        assert not self.net.servers, "nobody is connected yet"
+        assert not self.net.acceptors, "nobody is connected yet"
         at = self.config.metrics_listener
         if at is None:
             return None
         self.metrics = MetricsServer(at, self.net)
         return self.metrics.bind()
 
+    def tls_to(self, endpoint: Endpoint) -> ssl.SSLContext | None:
+        assert self.tls is not None, "known before anything is sent"
+        return self.tls.to(endpoint)
+
+    def dynamic_settings(self) -> Mapping[str, str]:
+        """What this broker was given while it runs (KIP-226)."""
+        node = self.pump.node if self.pump is not None else None
+        resource = (BROKER_RESOURCE, str(self.config.node_id))
+        return node.image.configs.get(resource, {}) if isinstance(node, ClusterNode) else {}
+
     async def close(self) -> None:
+        if self.watching is not None:
+            self.watching.cancel()
         if self.metrics is not None:
             await self.metrics.close()
         await self.net.close()
@@ -342,9 +382,12 @@ class Driver:
             self.pump.shutdown()
 
 
-def listeners_of(config: NodeConfig) -> list[Listener]:
+def listeners_of(config: NodeConfig, tls: Tls) -> list[Listener]:
     controllers = config.controller_listener_names
-    return [Listener(at.name, at.host or "127.0.0.1", at.port, at.name in controllers) for at in config.listeners]
+    return [
+        Listener(at.name, at.host or "127.0.0.1", at.port, at.name in controllers, tls.of(at.name))
+        for at in config.listeners
+    ]
 
 
 def net_config(config: NodeConfig) -> NetConfig:
@@ -355,6 +398,9 @@ def net_config(config: NodeConfig) -> NetConfig:
         backlog=config.integer("socket.listen.backlog.size"),
         idle_ms_max=config.integer("connections.max.idle.ms"),
         believes_strangers=not config.boolean("cluster.secret.required"),
+        setup_ms_max=config.integer("strandline.connection.setup.timeout.ms"),
+        queued_request_bytes_max=config.integer("queued.max.request.bytes"),
+        limits=limits_of(config),
     )
 
 

@@ -7,6 +7,7 @@ from time import perf_counter_ns
 
 from strandline.base.effects import Endpoint
 from strandline.base.ports import Disk, Rng
+from strandline.broker.authorizing.guarded import node_of
 from strandline.broker.config import ConfigError, NodeConfig, parse_properties
 from strandline.broker.node import Node
 from strandline.broker.parts import prepare
@@ -20,7 +21,7 @@ USAGE = """usage: strandline node --config FILE
 
 def make_node(config: NodeConfig, disk: Disk, rng: Rng, where: Mapping[str, Endpoint]) -> Node:
     now = Clock().now()
-    return Node(prepare(config, disk, rng, where, now, secret_of(config), perf_counter_ns), now)
+    return node_of(prepare(config, disk, rng, where, now, secret_of(config), perf_counter_ns), now)
 
 
 def run_node(arguments: list[str], disk_of: DiskOf = real_disk) -> int:

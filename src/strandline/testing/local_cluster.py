@@ -19,8 +19,9 @@ from typing import Self
 
 from strandline.base.ids import parse_uuid
 from strandline.broker.config import NodeConfig, parse_properties
-from strandline.client.ask import ask
+from strandline.client.ask import ask, config_of
 from strandline.metadata.configs.node_configs import METRICS_LISTENER
+from strandline.security.protocols import PLAINTEXT
 from strandline.security.secret import ClusterSecret
 from strandline.server import lifeline
 from strandline.server.storage.formatting import NotFormattable, format_node, random_uuid_text
@@ -81,11 +82,14 @@ def is_port_free(port: int) -> bool:
 class NodeProcess:
     """One node: its folder, its ports and, while it runs, its process."""
 
-    def __init__(self, node_id: int, folder: Path, port: int, controller_port: int) -> None:
+    def __init__(
+        self, node_id: int, folder: Path, port: int, controller_port: int, client: Mapping[str, str] | None = None
+    ) -> None:
         self.node_id = node_id
         self.folder = folder
         self.port = port
         self.controller_port = controller_port
+        self.client = dict(client or {})  # how a client reaches it, besides its address
         self.metrics_port: int | None = None  # None: it serves no metrics
         self.process: subprocess.Popen[bytes] | None = None
         self.environment: dict[str, str] = {}  # besides that of this process
@@ -166,7 +170,8 @@ class NodeProcess:
     def brokers_seen(self) -> int:
         """How many brokers this node's metadata names; 0 while it has not joined yet."""
         try:
-            return len(ask(HOST, self.port, MetadataRequest(topics=()), 12, timeout_s=1.0).brokers)
+            config = config_of(self.address, self.client)
+            return len(ask(HOST, self.port, MetadataRequest(topics=()), 12, timeout_s=1.0, config=config).brokers)
         except OSError:
             return 0
 
@@ -239,16 +244,21 @@ class LocalCluster:
         ports: Sequence[int] | None = None,
         metrics_ports: Sequence[int] = (),
         properties: Mapping[str, str] | None = None,
+        protocol: str = PLAINTEXT,
+        client: Mapping[str, str] | None = None,
     ) -> None:
         """`ports`: a broker port and a controller port for each node; free ones if None. `metrics_ports`: one for
-        each node, or none at all."""
+        each node, or none at all. `protocol`: of the brokers' listener, which has its name; `client`: the properties
+        with which a client reaches it."""
         assert nodes >= 1
         assert len(metrics_ports) in (0, nodes)
         ports = ports or free_ports(2 * nodes)
         self.folder = folder
         self.properties = dict(properties or {})
+        self.protocol = protocol
+        self.client = dict(client or {})
         self.nodes = [
-            NodeProcess(i + 1, folder / f"node-{i + 1}", ports[2 * i], ports[2 * i + 1]) for i in range(nodes)
+            NodeProcess(i + 1, folder / f"node-{i + 1}", ports[2 * i], ports[2 * i + 1], client) for i in range(nodes)
         ]
         for node, metrics_port in zip(self.nodes, metrics_ports, strict=False):
             node.metrics_port = metrics_port
@@ -295,10 +305,10 @@ class LocalCluster:
             "process.roles": "broker,controller",
             "node.id": str(node.node_id),
             "controller.quorum.voters": voters,
-            "listeners": f"PLAINTEXT://{HOST}:{node.port},CONTROLLER://{HOST}:{node.controller_port}",
-            "advertised.listeners": f"PLAINTEXT://{HOST}:{node.port}",
+            "listeners": f"{self.protocol}://{HOST}:{node.port},CONTROLLER://{HOST}:{node.controller_port}",
+            "advertised.listeners": f"{self.protocol}://{HOST}:{node.port}",
             "controller.listener.names": "CONTROLLER",
-            "inter.broker.listener.name": "PLAINTEXT",
+            "inter.broker.listener.name": self.protocol,
             "log.dirs": str(node.data_path),
             "default.replication.factor": str(replication),
             "min.insync.replicas": str(max(1, replication - 1)),

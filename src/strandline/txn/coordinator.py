@@ -8,7 +8,7 @@ them.
 from collections.abc import Callable
 
 from strandline.base.effects import Answered, Effect, Failed, Received
-from strandline.base.time import Instant
+from strandline.base.time import NEVER, Instant
 from strandline.coordination.internal_log import InternalLog
 from strandline.metadata.features import TXN_FEATURE
 from strandline.metadata.image import Delta, Image
@@ -76,7 +76,7 @@ class Transactions:
     # --- time
 
     def deadline(self) -> Instant:
-        first = self.expiring.deadline() if self.shards.loaded else self.shards.next_load
+        first = self.expiring.deadline() if self.shards.loaded else NEVER
         return min(first, self.shards.next_load, self.markers.deadline(), self.shards.first_due())
 
     def expire(self, now: Instant) -> list[Effect]:

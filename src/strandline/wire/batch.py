@@ -206,18 +206,26 @@ def why_not_from_client(header: BatchHeader) -> ErrorCode | None:
 
 def read_produced(buffer: Buffer, size_max: int) -> BatchHeader | ErrorCode:
     """The one batch that a Produce request has for a partition, or why it is refused."""
-    tail = why_no_batch(buffer, 0)
-    if tail is Tail.COMPLETE:
-        return ErrorCode.INVALID_RECORD  # Kafka: exactly one batch
-    if tail is not None:
-        old = tail is Tail.CORRUPT and len(buffer) > MAGIC_AT and buffer[MAGIC_AT] in (0, 1)
-        return ErrorCode.INVALID_RECORD if old else ErrorCode.CORRUPT_MESSAGE
-    header = read_header(buffer, 0)
-    if header.end != len(buffer):
-        return ErrorCode.INVALID_RECORD if why_no_batch(buffer, header.end) is None else ErrorCode.CORRUPT_MESSAGE
-    if header.size > size_max:
+    size = len(buffer)
+    if size < HEADER_SIZE:
+        return why_not_one_batch(buffer)
+    header = read_header(buffer)
+    if header.magic != MAGIC or header.size != size:
+        return why_not_one_batch(buffer)
+    if size > size_max:
         return ErrorCode.MESSAGE_TOO_LARGE
     return why_invalid(header, buffer) or why_not_from_client(header) or header
+
+
+def why_not_one_batch(buffer: Buffer) -> ErrorCode:
+    """Kafka: exactly one batch, of this format."""
+    tail = why_no_batch(buffer, 0)
+    if tail is None:
+        end = read_header(buffer).end
+        assert end < len(buffer), "it is one batch"
+        return ErrorCode.INVALID_RECORD if why_no_batch(buffer, end) is None else ErrorCode.CORRUPT_MESSAGE
+    is_old = tail is Tail.CORRUPT and len(buffer) > MAGIC_AT and buffer[MAGIC_AT] in (0, 1)
+    return ErrorCode.INVALID_RECORD if tail is Tail.COMPLETE or is_old else ErrorCode.CORRUPT_MESSAGE
 
 
 def prefix(header: BatchHeader, base_offset: int, leader_epoch: int) -> bytes:

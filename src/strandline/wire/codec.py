@@ -40,7 +40,7 @@ def decode_all(cls: type[M], version: int, buffer: Buffer) -> M:
 
 def encode_bytes(value: Message, version: int) -> bytes:
     """A message in one piece: for small messages, whose records may be copied."""
-    return b"".join(encoder_of(type(value), version)(value))
+    return b"".join(encoder_of(type(value), version)(value, bytearray()))
 
 
 @cache
@@ -67,19 +67,18 @@ def decoder_of(cls: type[Message], version: int) -> Callable[[memoryview, int], 
 
 
 @cache
-def encoder_of(cls: type[Message], version: int) -> Callable[[Any], list[Buffer]]:
-    """The encoder alone, compiled when first asked for."""
+def encoder_of(cls: type[Message], version: int) -> Callable[[Any, bytearray], list[Buffer]]:
+    """(message, what comes before it) -> buffers, the first of which begins with that. Compiled when first used."""
     layout = layout_of(cls, version)
     source = Source({"unsigned": unsigned, "pack": pack})
     source.add("chunks = []")
-    source.add("out = bytearray()")
     writer = EncoderWriter(source)
     writer.layout(layout, "message")
     writer.flush()
     assert not writer.in_tag
     source.add("if out or not chunks: chunks.append(out)")
     source.add("return chunks")
-    return _compiled("def encode(message):", "encode", layout, source)
+    return _compiled("def encode(message, out):", "encode", layout, source)
 
 
 def _compiled(head: str, name: str, layout: Layout, source: Source) -> Callable[..., Any]:

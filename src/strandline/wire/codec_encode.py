@@ -13,7 +13,7 @@ from strandline.wire.primitive import unsigned
 
 
 class EncoderWriter:
-    """Generated locals: `out` (the bytearray being written), `chunks` (the buffers set aside)."""
+    """Generated locals: `out` (the bytearray being written, first the caller's), `chunks` (the buffers set aside)."""
 
     def __init__(self, source: Source) -> None:
         self.source = source

@@ -33,6 +33,7 @@ M = TypeVar("M", bound=Message)
 
 REQUEST_HEADER = Struct(">hhih")  # api_key, api_version, correlation_id, length of client_id
 RESPONSE_HEADER = Struct(">i")
+RESPONSE_PREFIX = Struct(">ii")  # the size, and that header
 SIZE = Struct(">i")
 
 
@@ -65,19 +66,19 @@ class UnsupportedVersion(Unsupported):
 
 def decode_request(frame: memoryview) -> Request:
     """The request in a frame. Raises `Malformed`, `UnsupportedApi` or `UnsupportedVersion`."""
-    if len(frame) < REQUEST_HEADER.size:
+    size, position = len(frame), REQUEST_HEADER.size
+    if size < position:
         raise Malformed("truncated request header")
-    api_key, api_version, correlation_id, length = REQUEST_HEADER.unpack_from(frame, 0)
-    position = REQUEST_HEADER.size
+    api_key, api_version, correlation_id, length = REQUEST_HEADER.unpack_from(frame)
     client_id = None
     if length >= 0:
-        if position + length > len(frame):
+        start, position = position, position + length
+        if position > size:
             raise Malformed("client id beyond the end")
         try:
-            client_id = str(frame[position : position + length], "utf-8")
+            client_id = str(frame[start:position], "utf-8")
         except UnicodeDecodeError as error:
             raise Malformed(f"client id: {error}") from None
-        position += length
     elif length != -1:
         raise Malformed("negative length of client id")
     api = API_BY_KEY.get(api_key)
@@ -91,7 +92,7 @@ def decode_request(frame: memoryview) -> Request:
     # Like Kafka, what follows the message is ignored: librdkafka leaves three stray bytes behind a request for the
     # metadata of all topics.
     message, end = decoder_of(cls, api_version)(frame, position)
-    assert end <= len(frame), "a message ends within its frame"
+    assert end <= size, "a message ends within its frame"
     return Request(api_key, api_version, correlation_id, client_id, message)
 
 
@@ -104,17 +105,16 @@ def encode_request(message: Message, version: int, correlation_id: int, client_i
     head += name
     if version in message.flexible:
         head.append(0)
-    return _framed(head, encoder_of(type(message), version)(message))
+    return _framed(message, version, head)
 
 
 def encode_response(message: Message, version: int, correlation_id: int) -> list[Buffer]:
     """A response with its size prefix, as buffers to be written one after the other."""
     assert message.kind == "response"
-    head = bytearray(SIZE.size)
-    head += RESPONSE_HEADER.pack(correlation_id)
+    head = bytearray(RESPONSE_PREFIX.pack(0, correlation_id))
     if has_tagged_response_header(type(message), version):
         head.append(0)
-    return _framed(head, encoder_of(type(message), version)(message))
+    return _framed(message, version, head)
 
 
 def decode_response(cls: type[M], version: int, frame: memoryview) -> tuple[int, M]:
@@ -146,16 +146,12 @@ def has_tagged_response_header(cls: type[Message], version: int) -> bool:
     return version in cls.flexible and cls.api_key != API_VERSIONS
 
 
-def _framed(head: bytearray, chunks: list[Buffer]) -> list[Buffer]:
-    """Join the head with the first chunk, which is never records, and fill in the size."""
-    assert type(chunks[0]) is bytearray, "records would be copied here"
-    head += chunks[0]
-    if len(chunks) == 1:
-        SIZE.pack_into(head, 0, len(head) - SIZE.size)
-        return [head]
-    size = len(head) - SIZE.size + sum(map(len, chunks[1:]))
-    SIZE.pack_into(head, 0, size)
-    return [head, *chunks[1:]]
+def _framed(message: Message, version: int, head: bytearray) -> list[Buffer]:
+    """Put the message behind the head, and fill in the size, for which that has room."""
+    chunks = encoder_of(type(message), version)(message, head)
+    assert chunks[0] is head, "records would be copied here"
+    SIZE.pack_into(head, 0, sum(map(len, chunks)) - SIZE.size)
+    return chunks
 
 
 def _skip_tagged(frame: memoryview, position: int) -> int:

@@ -14,16 +14,18 @@ class Malformed(ValueError):
 def read_unsigned(buffer: Buffer, position: int) -> tuple[int, int]:
     """An unsigned varint of at most five bytes (32 bits), and the position after it."""
     value = 0
-    for shift in (0, 7, 14, 21, 28):
-        if position >= len(buffer):
-            raise Malformed("truncated varint")
-        byte = buffer[position]
-        position += 1
-        value |= (byte & 0x7F) << shift
-        if byte < 0x80:
-            if value > 0xFFFF_FFFF:
-                break
-            return value, position
+    try:
+        for shift in (0, 7, 14, 21, 28):
+            byte = buffer[position]
+            position += 1
+            if byte < 0x80:
+                value |= byte << shift
+                if value > 0xFFFF_FFFF:
+                    break
+                return value, position
+            value |= (byte & 0x7F) << shift
+    except IndexError:
+        raise Malformed("truncated varint") from None
     raise Malformed("varint of more than 32 bits")
 
 

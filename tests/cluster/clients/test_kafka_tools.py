@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 from tests.cluster.disks.test_directories import Jbod
 from tests.cluster.driving import QUICK, until
+from tests.worlds import AUTHORIZED
 
 from strandline.base.errors import ErrorCode as E
 from strandline.client.ask import ask
@@ -28,6 +29,7 @@ pytestmark = [pytest.mark.cluster, pytest.mark.filterwarnings("ignore"), pytest.
 
 CLASS_PATH = os.environ.get("KAFKA_TOOLS", "")
 CLASSES = {
+    "acls": "tools.AclCommand",
     "cluster": "tools.ClusterTool",
     "configs": "tools.ConfigCommand",
     "consumer-groups": "tools.consumer.group.ConsumerGroupCommand",
@@ -51,7 +53,11 @@ with_java = pytest.mark.skipif(
     not CLASS_PATH or shutil.which("java") is None,
     reason="needs java, and in KAFKA_TOOLS a class path with Kafka's tools",
 )
-OLDER = {"configs": "kafka.admin.ConfigCommand", "dump-log": "kafka.tools.DumpLogSegments"}  # before Kafka 4.0
+OLDER = {  # before Kafka 4.0, or 4.1
+    "acls": "kafka.admin.AclCommand",
+    "configs": "kafka.admin.ConfigCommand",
+    "dump-log": "kafka.tools.DumpLogSegments",
+}
 BROKER, TOPIC = 4, 2  # ConfigResource types
 
 
@@ -141,7 +147,8 @@ class JbodTools(Tools):
 def tools(tmp_path_factory: pytest.TempPathFactory) -> Iterator[JbodTools]:
     """A cluster of brokers with three log directories each, and the tools."""
     folder = tmp_path_factory.mktemp("tools")
-    with Jbod(folder / "cluster", 3, properties={**QUICK, "auto.leader.rebalance.enable": "false"}) as cluster:
+    properties = {**QUICK, **AUTHORIZED, "auto.leader.rebalance.enable": "false"}
+    with Jbod(folder / "cluster", 3, properties=properties) as cluster:
         yield JbodTools(cluster, folder)
 
 
@@ -189,6 +196,26 @@ def test_configs_of_each_level(tools: JbodTools) -> None:
     assert len(rows(every, "  ")) >= 30
     controller = ("--bootstrap-controller", f"{HOST}:{tools.cluster.node(1).controller_port}")
     assert "node.id=1 " in tools.run("configs", *controller, "--describe", "--broker", "1", "--all")
+
+
+@with_java
+def test_acls_are_added_listed_and_removed(tools: JbodTools) -> None:
+    who, resources = ("--allow-principal", "User:acl"), ("--topic", "acl", "--group", "acl")
+    added = tools("acls", "--add", *who, *resources, "--consumer")
+    assert "Adding ACLs for resource `ResourcePattern(resourceType=GROUP, name=acl, patternType=LITERAL)`" in added
+    entry = "(principal=User:acl, host=*, operation=READ, permissionType=ALLOW)"
+    until(lambda: tools("acls", "--list").count(entry) == 2, 40)
+    assert "already exists." in tools("acls", "--add", *who, *resources, "--consumer")
+    prefixed = ("--resource-pattern-type", "prefixed")
+    tools("acls", "--add", "--deny-principal", "User:acl", "--operation", "Write", "--topic", "ac", *prefixed)
+    match = ("--resource-pattern-type", "match")
+    until(lambda: "operation=WRITE, permissionType=DENY" in tools("acls", "--list", "--topic", "acl", *match), 40)
+    wrong = ("--add", "--allow-principal", "User:acl", "--allow-host", "", "--topic", "acl")
+    assert "Host pattern cannot be null or empty" in tools("acls", *wrong, status=1)
+    for name, *patterns in (("acl", *match), ("ac", *prefixed)):
+        tools("acls", "--remove", "--force", "--topic", name, *patterns)
+    tools("acls", "--remove", "--force", "--group", "acl")
+    until(lambda: tools("acls", "--list").strip() == "", 40)
 
 
 @with_java

@@ -1,6 +1,7 @@
 """All mutants, by name."""
 
 from tests.mutants.mutant import Mutant, table
+from tests.mutants.tables.acls import ACLS
 from tests.mutants.tables.broker import BROKER
 from tests.mutants.tables.controller.controller import CONTROLLER
 from tests.mutants.tables.controller.directories import DIRECTORIES
@@ -8,6 +9,7 @@ from tests.mutants.tables.controller.moves import MOVES
 from tests.mutants.tables.controller.partitions import PARTITIONS
 from tests.mutants.tables.faces import FACES
 from tests.mutants.tables.group import GROUP
+from tests.mutants.tables.limits import LIMITS
 from tests.mutants.tables.log.log import LOG
 from tests.mutants.tables.log.log_parts import LOG_PARTS
 from tests.mutants.tables.log.producers import PRODUCERS
@@ -33,6 +35,7 @@ from tests.mutants.tables.users import USERS
 from tests.mutants.tables.wire import WIRE
 
 MUTANTS: dict[str, Mutant] = table(
+    *ACLS.values(),
     *BROKER.values(),
     *CONTROLLER.values(),
     *COPYING.values(),
@@ -43,6 +46,7 @@ MUTANTS: dict[str, Mutant] = table(
     *KIP_DEFENCES.values(),
     *KAFKAS_BUGS.values(),
     *LEADERS.values(),
+    *LIMITS.values(),
     *LOG.values(),
     *LOG_PARTS.values(),
     *METADATA.values(),

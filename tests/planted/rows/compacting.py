@@ -42,7 +42,7 @@ COMPACTING = table(
         trap="Kafka finishes swaps in LogLoader",
         harm="after a power cut in the middle of a swap the log has a hole, or records twice",
         plan="swap-not-finished-at-start.json",
-        seeds=(11, 12),
+        seeds=(1, 3),
     ),
     Planted(
         name="lost-segment-taken-for-a-gap",
@@ -50,6 +50,6 @@ COMPACTING = table(
         trap="gaps between batches are legal in a compacted log",
         harm="a power cut takes a segment that was not synced, and what comes behind it is kept",
         plan="lost-segment-taken-for-a-gap.json",
-        seeds=(5, 5),
+        seeds=(1, 1),
     ),
 )

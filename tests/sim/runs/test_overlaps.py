@@ -3,8 +3,10 @@
 from strandline.sim.faults.table import DIRECTORIES, RECOVERIES
 from strandline.sim.runs.plan import (
     COMPACTED,
+    FIRST_LASTING,
     FIRST_RARE,
     FIRST_READING,
+    LASTING,
     MEMBERS,
     OVERLAPPING,
     STRAINED,
@@ -41,6 +43,14 @@ def test_each_kind_of_overlap_is_drawn_by_some_of_the_others_and_by_no_means_by_
     assert all(len(SEEDS) // 8 < count < len(SEEDS) * 2 // 3 for count in shares.values()), shares
     assert {kind for found in kinds for kind in found} >= set(OVERLAPPING)
     assert all(compacts(seed) == (COMPACTED in plan.options.workloads) for seed, plan in plans.items())
+
+
+def test_later_seeds_have_keys_that_come_only_once_where_the_others_have_none() -> None:
+    before = [draw_plan(seed) for seed in range(FIRST_LASTING - 60, FIRST_LASTING)]
+    since = [draw_plan(seed) for seed in range(FIRST_LASTING, FIRST_LASTING + 60)]
+    for plans, drawn, other in ((before, COMPACTED, LASTING), (since, LASTING, COMPACTED)):
+        assert sum(drawn in plan.options.workloads for plan in plans) > len(plans) // 8
+        assert all(other not in plan.options.workloads for plan in plans)
 
 
 def test_what_is_rare_is_drawn_by_none_of_the_seeds_that_are_kept_for_their_bugs() -> None:

@@ -3,12 +3,13 @@
 import pytest
 
 from strandline.base.effects import Report
+from strandline.base.ids import Uuid
 from strandline.base.ports import DiskError
 from strandline.base.time import Instant
 from strandline.broker.committed import Committed
 from strandline.metadata.features import METADATA_VERSION
 from strandline.metadata.framing import encode_record
-from strandline.metadata.records import FeatureLevelRecord
+from strandline.metadata.records import AccessControlEntryRecord, FeatureLevelRecord
 from strandline.quorum.ports import EpochEnd, SnapshotId
 from strandline.quorum.storage.metadata_log import UNFIT_SUFFIX, MetadataLog
 from strandline.quorum.storage.snapshot_file import encode_snapshot
@@ -257,3 +258,45 @@ def test_a_snapshot_that_a_leader_sent_and_that_cannot_be_applied_leaves_the_ima
     assert committed.unfit is not None
     assert "record 1 of the metadata snapshot" in committed.unfit.text
     assert state(committed) == (1, 7)
+
+
+def acl(number: int) -> AccessControlEntryRecord:
+    return AccessControlEntryRecord(
+        id=Uuid(bytes([number] * 16)),
+        resource_type=2,
+        resource_name=f"t{number}",
+        pattern_type=3,
+        principal="User:a",
+        host="*",
+        operation=3,
+        permission_type=3,
+    )
+
+
+def test_another_image_has_a_later_version_of_acls_whatever_it_holds() -> None:
+    """Whoever has derived something from ACLs compares versions alone: another image may never have the same."""
+    disk = SimDisk()
+    log = opened(disk)
+    write(log, acl(1), acl(2))
+    started = Committed(log)
+    began = started.image.acls_version
+    started.advance(2, NOW)
+    assert len(started.image.acls) == 2
+    assert started.image.acls_version > began + 2, "as the replay before the start had it"
+    known = started.image.acls_version
+
+    snapshot = SnapshotId(5, 1)
+    log.begin_part(snapshot)
+    log.append_part(snapshot, encode_snapshot([encode_record(acl(3))], 1, NOW))
+    assert log.name_part(snapshot) is None
+    log.install_snapshot(snapshot)
+    started.advance(5, NOW)
+    assert [one.resource_name for one in started.image.acls.values()] == ["t3"]
+    loaded = started.image.acls_version
+    assert loaded > known
+
+    write(log, acl(4), UNKNOWN)
+    started.advance(log.log_end_offset, NOW)
+    assert started.unfit is not None
+    assert [one.resource_name for one in started.image.acls.values()] == ["t3"]
+    assert started.image.acls_version > loaded + 1, "a version for the ACL that was taken back"

@@ -6,7 +6,7 @@ from tests.rows import each
 from strandline.base.effects import Endpoint
 from strandline.broker.config import ConfigError, ListenerConfig, NodeConfig, parse_properties
 from strandline.metadata.configs.config_key import show_value
-from strandline.metadata.configs.node_configs import NODE_CONFIGS
+from strandline.metadata.configs.node_configs import NODE_CONFIGS, STANDARD_AUTHORIZER
 from strandline.metadata.configs.topic_configs import (
     SHOWN,
     TOPIC_CONFIGS,
@@ -82,6 +82,20 @@ def test_a_metrics_listener_without_a_port_is_refused(text: str) -> None:
     assert problem == f"Invalid value {text} for configuration strandline.metrics.listener: expected host:port"
 
 
+def test_an_authorizer_has_its_super_users() -> None:
+    config = NodeConfig.from_properties(COMBINED)
+    assert (config.has_authorizer, config.super_users, config.allows_everyone) == (False, frozenset(), False)
+    given = {
+        "authorizer.class.name": STANDARD_AUTHORIZER,
+        "super.users": " User:CN=a,O=b ; User:c;; Group:d:e ;",
+        "allow.everyone.if.no.acl.found": "TRUE",
+    }
+    config = NodeConfig.from_properties(COMBINED | given)
+    assert config.has_authorizer
+    assert config.super_users == {"User:CN=a,O=b", "User:c", "Group:d:e"}
+    assert config.allows_everyone
+
+
 def test_unknown_keys_are_kept_and_are_no_problem() -> None:
     config = NodeConfig.from_properties(COMBINED | {"num.network.threads": "3"})
     assert config.unknown == {"num.network.threads": "3"}
@@ -103,6 +117,9 @@ def test_unknown_keys_are_kept_and_are_no_problem() -> None:
         ({"log_dirs": ""}, "Configuration 'log.dirs' must not be empty. Valid values include: any non-empty value"),
         ({"log_dirs": "/a,,/b"}, "Configuration 'log.dirs' values must not be empty."),
         ({"auto_create_topics_enable": "yes"}, "Expected value to be either true or false"),
+        ({"authorizer_class_name": "org.example.Authorizer"}, "String must be one of: , org.apache.kafka.metadata"),
+        ({"super_users": "User:a;b,c"}, "expected a string in format principalType:principalName but got b,c"),
+        ({"allow_everyone_if_no_acl_found": "no"}, "Expected value to be either true or false"),
         ({"listeners": "PLAINTEXT"}, "expected NAME://host:port"),
         ({"listeners": "PLAINTEXT://h:70000,CONTROLLER://h:1"}, "expected NAME://host:port"),
         ({"listeners": "CONTROLLER://h:1"}, "at least one listener"),
@@ -116,7 +133,6 @@ def test_unknown_keys_are_kept_and_are_no_problem() -> None:
         ({"controller_quorum_voters": "2@h:1"}, "node.id 1 must be in controller.quorum.voters"),
         ({"controller_quorum_voters": "1@h:1,1@h:2"}, "a node id twice"),
         ({"controller_quorum_voters": None}, "must name at least one controller"),
-        ({"listener_security_protocol_map": "PLAINTEXT:SSL"}, "only PLAINTEXT is supported"),
         ({"broker_heartbeat_interval_ms": "5000"}, "at least twice"),
         ({"replica_fetch_wait_max_ms": "40000"}, "less than or equal to replica.lag.time.max.ms"),
         ({"replica_socket_timeout_ms": "499"}, "should always be at least replica.fetch.wait.max.ms"),

@@ -31,6 +31,8 @@ from strandline.wire.messages.security.alter_user_scram_credentials import (
     AlterUserScramCredentialsRequest,
     ScramCredentialDeletion,
 )
+from strandline.wire.messages.security.create_acls import AclCreation, CreateAclsRequest
+from strandline.wire.messages.security.delete_acls import DeleteAclsFilter, DeleteAclsRequest
 from strandline.wire.messages.topics.alter_partition_reassignments import (
     AlterPartitionReassignmentsRequest,
     ReassignablePartition,
@@ -154,6 +156,8 @@ FULL: dict[type, Any] = {
     CreateTopicsRequest: CREATE,
     DeleteTopicsRequest: DeleteTopicsRequest(topic_names=("t",)),
     CreatePartitionsRequest: CreatePartitionsRequest(topics=(CreatePartitionsTopic(name="t", count=2),)),
+    CreateAclsRequest: CreateAclsRequest(creations=(AclCreation(resource_name="t"),)),
+    DeleteAclsRequest: DeleteAclsRequest(filters=(DeleteAclsFilter(),)),
     AlterConfigsRequest: AlterConfigsRequest(
         resources=(alter_configs.AlterConfigsResource(resource_type=2, resource_name="t"),)
     ),

@@ -16,9 +16,11 @@ from strandline.base.ids import (
     PartitionEpoch,
     Uuid,
 )
+from strandline.base.secret import Secret
 from strandline.base.time import Instant
 from strandline.broker.handlers import (
     api_versions,
+    describe_acls,
     describe_cluster,
     describe_configs,
     describe_topic_partitions,
@@ -28,6 +30,7 @@ from strandline.broker.handlers import (
 from strandline.broker.route import BROKER_ROUTES
 from strandline.broker.suspects import GLANCE_MS, Suspects
 from strandline.coordination.partitioning import partition_for
+from strandline.metadata.acls import Acl, AclOperation, AclPermission, PatternType, ResourceType
 from strandline.metadata.configs.node_configs import NODE_CONFIGS
 from strandline.metadata.features import ELR_FEATURE, METADATA_LEVEL, METADATA_VERSION, TXN_FEATURE
 from strandline.metadata.image import BROKER_RESOURCE, CLUSTER_DEFAULT, TOPIC_RESOURCE, Broker, Image, Partition, Topic
@@ -36,6 +39,7 @@ from strandline.wire.messages.cluster.api_versions import ApiVersionsRequest
 from strandline.wire.messages.cluster.describe_cluster import DescribeClusterRequest
 from strandline.wire.messages.cluster.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
 from strandline.wire.messages.groups.find_coordinator import FindCoordinatorRequest
+from strandline.wire.messages.security.describe_acls import DescribeAclsRequest
 from strandline.wire.messages.topics.describe_topic_partitions import (
     Cursor,
     DescribeTopicPartitionsRequest,
@@ -52,6 +56,8 @@ A, B = Uuid(b"a" * 16), Uuid(b"b" * 16)
 class Settings:
     def __init__(self) -> None:
         self.explicit: dict[str, Any] = {}
+        self.has_authorizer = True
+        self.of_listeners: dict[str, dict[str, Any]] = {}
 
     def integer(self, name: str) -> int:
         value = self.explicit.get(name, NODE_CONFIGS[name].default)
@@ -190,6 +196,45 @@ def test_a_partition_without_a_leader_says_so() -> None:
     node.topic("t", A, 1, NOBODY)
     answer = ask(metadata, node, MetadataRequest(topics=None), 12)
     assert answer.topics[0].partitions[0].error_code == E.LEADER_NOT_AVAILABLE
+
+
+# --- DescribeAcls
+
+
+def test_acls_are_described_by_resource_and_in_one_order() -> None:
+    node = FakeNode()
+    prefixed, literal = PatternType.PREFIXED, PatternType.LITERAL
+    rows = [("b", literal, "User:b"), ("a", prefixed, "User:b"), ("b", literal, "User:a"), ("a", literal, "User:b")]
+    for at, (name, pattern, principal) in enumerate(rows):
+        acl = Acl(ResourceType.TOPIC, name, pattern, principal, "*", AclOperation.READ, AclPermission.ALLOW)
+        node.image.add_acl(Uuid(bytes([at] * 16)), acl)
+    acl = Acl(ResourceType.GROUP, "g", literal, "User:b", "::1", AclOperation.DELETE, AclPermission.DENY)
+    node.image.add_acl(Uuid(b"g" * 16), acl)
+
+    def described(**wanted: Any) -> list[Any]:
+        anything = {"resource_type_filter": 1, "pattern_type_filter": 1, "operation": 1, "permission_type": 1}
+        answer = ask(describe_acls, node, DescribeAclsRequest(**{**anything, **wanted}), 3)
+        assert answer.error_code == E.NONE
+        found = [[(a.principal, a.host, a.operation, a.permission_type) for a in row.acls] for row in answer.resources]
+        return [(row.resource_name, row.pattern_type, one) for row, one in zip(answer.resources, found, strict=True)]
+
+    a, b = ("User:a", "*", 3, 3), ("User:b", "*", 3, 3)
+    topics = [("a", 3, [b]), ("a", 4, [b]), ("b", 3, [a, b])]
+    assert described() == [*topics, ("g", 3, [("User:b", "::1", 6, 2)])]
+    assert described(resource_type_filter=2) == topics
+    assert described(resource_name_filter="ab", pattern_type_filter=2) == [("a", 4, [b])]
+    assert described(principal_filter="User:a") == [("b", 3, [a])]
+    assert described(host_filter="::2") == []
+
+
+def test_without_an_authorizer_or_a_meaning_no_acl_is_described() -> None:
+    node = FakeNode()
+    answer = ask(describe_acls, node, DescribeAclsRequest(resource_type_filter=2, operation=99, permission_type=1), 1)
+    assert (answer.error_code, answer.error_message) == (E.INVALID_REQUEST, "Unknown entryFilter.")
+    node.config.has_authorizer = False
+    answer = ask(describe_acls, node, DescribeAclsRequest(resource_type_filter=2, operation=1, permission_type=1), 1)
+    refused = (E.SECURITY_DISABLED, "No Authorizer is configured on the broker")
+    assert (answer.error_code, answer.error_message) == refused
 
 
 # --- FindCoordinator
@@ -439,6 +484,24 @@ def test_a_brokers_key_is_shown_with_those_that_stand_in_for_it() -> None:
     assert shown["log.retention.hours"] == [hours]
     assert (of["log.retention.ms"].value, of["log.retention.ms"].read_only) == ("4", False)
     assert (of["log.retention.hours"].value, of["log.retention.hours"].read_only) == ("168", True)
+
+
+def test_a_listeners_own_settings_are_shown_where_they_are_set_and_no_secret_of_any_listener() -> None:
+    node = FakeNode()
+    node.config.explicit["ssl.keystore.key"] = Secret("s3cret")
+    node.config.of_listeners = {"inside": {"ssl.client.auth": "required", "ssl.key.password": Secret("s3cret")}}
+    own = "listener.name.inside.ssl.key"
+    node.image.configs[(BROKER_RESOURCE, "1")] = {f"{own}.password": "s3cret", f"{own}store.location": "/k"}
+    found = configs(node, BROKER_RESOURCE, "1", None)
+    assert "s3cret" not in repr(found)
+    of = {c.name: c for c in found.configs}
+    assert (of["ssl.keystore.key"].is_sensitive, of["ssl.keystore.key"].config_source) == (True, 4)
+    assert [s.source for s in of[f"{own}.password"].synonyms] == [2, 4]
+    auth, location = of["listener.name.inside.ssl.client.auth"], of[f"{own}store.location"]
+    assert (auth.value, auth.config_source, auth.read_only, auth.is_sensitive) == ("required", 4, True, False)
+    assert (location.value, location.config_source, location.read_only) == ("/k", 2, False)
+    (alone,) = configs(node, BROKER_RESOURCE, "1", (location.name,)).configs
+    assert alone == location
 
 
 def test_what_was_set_for_all_brokers_is_all_that_the_cluster_default_shows() -> None:

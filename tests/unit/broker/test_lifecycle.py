@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from strandline.base.effects import Answered, Effect, Endpoint, Failed, Failure, Halt, Report, ToController
 from strandline.base.errors import ErrorCode as E
@@ -322,6 +323,13 @@ def test_what_the_logs_lack_is_said_with_the_first_registration() -> None:
     assert type(question.message) is BrokerRegistrationRequest
     assert said(question) == [(1, 50, 100, Cause.SHORT), (2, 50, 100, Cause.SHORT)]
     assert [topic.topic_id for topic in question.message.lost_replicas] == [ONE.topic_id]
+
+
+def test_a_broker_registers_the_protocol_of_each_listener() -> None:
+    listeners = {"PLAINTEXT": Endpoint("here", 9092), "INSIDE": Endpoint("here", 9094)}
+    lifecycle = Lifecycle(replace(IDENTITY, listeners=listeners, protocols={"INSIDE": 1}), LifecycleConfig())
+    question = sent(lifecycle.expire(T))
+    assert [(at.name, at.security_protocol) for at in question.message.listeners] == [("PLAINTEXT", 0), ("INSIDE", 1)]
 
 
 def test_it_is_said_until_a_controller_has_answered_and_not_after_that() -> None:

@@ -55,6 +55,18 @@ def test_a_directory_that_cannot_be_read_is_offline(disk: SimDisk) -> None:
     assert parts.identity.log_dirs == (IDS["/d1"],)
 
 
+def test_a_node_knows_the_number_of_each_listeners_protocol(disk: SimDisk) -> None:
+    changes = {
+        "listeners": "INSIDE://h:1,OUTSIDE://h:2,CONTROLLER://h:3",
+        "listener_security_protocol_map": "INSIDE:SSL,OUTSIDE:SASL_SSL,CONTROLLER:PLAINTEXT",
+        "inter_broker_listener_name": "INSIDE",
+        "ssl_keystore_location": "/k.pem",
+    }
+    where = {"INSIDE": Endpoint("h", 1), "OUTSIDE": Endpoint("h", 2), "CONTROLLER": Endpoint("h", 3)}
+    config = NodeConfig.from_properties(CONFIG | {key.replace("_", "."): text for key, text in changes.items()})
+    assert prepare(config, disk, Random(1), where, Instant(0)).identity.protocols == {"INSIDE": 1, "OUTSIDE": 3}
+
+
 def test_internal_topics_are_made_as_the_configuration_says(disk: SimDisk) -> None:
     def created(name: str) -> tuple[int, int, dict[str, str | None]]:
         config = start(

@@ -5,9 +5,9 @@ import pickle
 import pytest
 from tests.rows import each
 
+from strandline.base.secret import Secret
 from strandline.client.config import INERT, KEYS, LEVELS, READ_COMMITTED, REFUSED, SECURITY_KEYS, ClientConfig
 from strandline.client.errors import BadOption, KafkaError, OffsetOutOfRange, TopicIdChanged
-from strandline.client.security.secret import Secret
 from strandline.wire.compress import Codec
 
 SERVERS = {"kafka.bootstrap.servers": "h:1"}

@@ -11,8 +11,8 @@ from tests.unit.client.scripted import ScriptedBroker
 from strandline.client.cluster import Cluster
 from strandline.client.config import ClientConfig
 from strandline.client.errors import BadOption, Unreachable
-from strandline.client.security.ciphers import openssl_name, suites
 from strandline.client.security.tls import Tls, context_of
+from strandline.security.ciphers import openssl_name, suites
 
 
 @pytest.fixture(scope="module")

@@ -26,6 +26,8 @@ from strandline.wire.messages.cluster.incremental_alter_configs import (
     AlterConfigsResource,
     IncrementalAlterConfigsRequest,
 )
+from strandline.wire.messages.security.create_acls import AclCreation, CreateAclsRequest
+from strandline.wire.messages.security.delete_acls import DeleteAclsFilter, DeleteAclsRequest
 from strandline.wire.messages.topics.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
 from strandline.wire.messages.topics.create_topics import CreatableTopic, CreateTopicsRequest
 from strandline.wire.messages.topics.delete_topics import DeleteTopicsRequest, DeleteTopicState
@@ -40,6 +42,8 @@ def creation(name: str) -> CreateTopicsRequest:
 def asking(kind: type) -> Any:
     """A request that names something, so that its refusal has where to say so."""
     rows = {
+        CreateAclsRequest: CreateAclsRequest(creations=(AclCreation(resource_name="t"),)),
+        DeleteAclsRequest: DeleteAclsRequest(filters=(DeleteAclsFilter(),)),
         CreateTopicsRequest: creation("t"),
         DeleteTopicsRequest: DeleteTopicsRequest(topics=(DeleteTopicState(name="t"),)),
         CreatePartitionsRequest: CreatePartitionsRequest(topics=(CreatePartitionsTopic(name="t", count=2),)),

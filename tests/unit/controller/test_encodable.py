@@ -3,7 +3,9 @@
 from typing import Any
 
 from tests.unit.controller.cluster import Cluster
+from tests.unit.controller.test_acls import WITH_ACLS, anything, creation
 
+from strandline.metadata.acls import TEXT_MAX
 from strandline.metadata.framing import decode_record, encode_record
 from strandline.wire.api import response_of
 from strandline.wire.codec import decode_all, encode_bytes
@@ -14,6 +16,8 @@ from strandline.wire.messages.cluster.incremental_alter_configs import (
     IncrementalAlterConfigsRequest,
 )
 from strandline.wire.messages.cluster.unregister_broker import UnregisterBrokerRequest
+from strandline.wire.messages.security.create_acls import CreateAclsRequest
+from strandline.wire.messages.security.delete_acls import DeleteAclsRequest
 from strandline.wire.messages.topics.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
 from strandline.wire.messages.topics.create_topics import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest
 from strandline.wire.messages.topics.delete_topics import DeleteTopicsRequest, DeleteTopicState
@@ -45,6 +49,8 @@ def requests(cluster: Cluster) -> list[Any]:
         UnregisterBrokerRequest(broker_id=2),
         UnregisterBrokerRequest(broker_id=9),
         DeleteTopicsRequest(topics=(DeleteTopicState(name="t"), DeleteTopicState(name="x")), topic_names=("t", "x")),
+        CreateAclsRequest(creations=(creation(), creation(host="h" * TEXT_MAX), creation(principal="x" * TEXT_MAX))),
+        DeleteAclsRequest(filters=(anything(), anything(operation=0))),
     ]
 
 
@@ -64,8 +70,9 @@ def test_answers_and_records_can_be_encoded() -> None:
 
 
 def ready() -> Cluster:
-    cluster = Cluster(brokers=2, racks={1: "a", 2: "b"})
+    cluster = Cluster(brokers=2, racks={1: "a", 2: "b"}, static=WITH_ACLS)
     cluster.create("t", (1, 2))
+    assert cluster.ask(CreateAclsRequest(creations=(creation(),))).results[0].error_code == 0
     return cluster
 
 

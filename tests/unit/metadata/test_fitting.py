@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tests.rows import each
-from tests.unit.metadata.test_image import T, broker, change, config, image_of, partition, quota, scram, topic
+from tests.unit.metadata.test_image import T, acl, broker, change, config, image_of, partition, quota, scram, topic
 
 from strandline.base.ids import METADATA_TOPIC_ID, OFFSET_MAX, ZERO_UUID, Uuid
 from strandline.metadata import records as r
@@ -21,7 +21,7 @@ def registered(**fields: Any) -> r.BrokerRegistrationChangeRecord:
 
 
 def known() -> Image:
-    return image_of(topic(), partition(), broker(), r.ProducerIdsRecord(next_producer_id=2000), scram("alice"))
+    return image_of(topic(), partition(), broker(), r.ProducerIdsRecord(next_producer_id=2000), acl(), scram("alice"))
 
 
 @dataclass
@@ -102,6 +102,15 @@ ROWS = [
     Row(r.FeatureLevelRecord(name="of.another.program", feature_level=-1), "level -1"),
     Row(r.ClearElrRecord(topic_name="u"), "no such topic", [r.ClearElrRecord(topic_name="t"), r.ClearElrRecord()]),
     Row(r.ProducerIdsRecord(next_producer_id=1999), "below 2000", [r.ProducerIdsRecord(next_producer_id=2000)]),
+    Row(acl(host="h"), "another ACL has this id", [acl(U, host="h")]),
+    Row(acl(ZERO_UUID, host="h"), "another ACL has this id"),
+    Row(acl(U), "there is such an ACL", [acl(U, permission_type=3)]),
+    Row(acl(U, resource_type=8), "Invalid resourceType UNKNOWN", [acl(U, resource_type=7)]),
+    Row(acl(U, pattern_type=2), "Invalid patternType MATCH", [acl(U, pattern_type=3)]),
+    Row(acl(U, operation=16), "Invalid operation UNKNOWN", [acl(U, operation=15)]),
+    Row(acl(U, permission_type=1), "Invalid permissionType ANY"),
+    Row(acl(U, principal="a"), "Could not parse principal from `a`", [acl(U, principal="Group:")]),
+    Row(r.RemoveAccessControlEntryRecord(id=U), "there is no such ACL", [r.RemoveAccessControlEntryRecord(id=T)]),
     Row(scram(""), "no user has a credential", [scram("bob"), scram("alice", mechanism=2)]),
     Row(scram("bob", mechanism=3), "of mechanism 3"),
     Row(scram("bob", iterations=0), "with 0 iterations"),

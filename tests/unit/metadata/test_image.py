@@ -15,6 +15,7 @@ from strandline.metadata.image import (
     TOPIC_RESOURCE,
     Image,
 )
+from strandline.metadata.registrations import registration_record
 from strandline.metadata.security.records import EntityData
 
 T = Uuid(b"t" * 16)
@@ -57,8 +58,32 @@ def broker(**fields: Any) -> r.RegisterBrokerRecord:
     )
 
 
+def test_the_security_protocol_of_a_listener_outlives_changes_and_snapshots() -> None:
+    image = Image()
+    ends = (
+        r.BrokerEndpoint(name="A", host="h", port=1),
+        r.BrokerEndpoint(name="B", host="h", port=2, security_protocol=3),
+    )
+    image.apply(broker(end_points=ends))
+    image.apply(r.BrokerRegistrationChangeRecord(broker_id=1, broker_epoch=40, fenced=-1))
+    assert registration_record(image.brokers[NodeId(1)]).end_points == ends
+
+
 def config(kind: int, name: str, key: str, value: str | None) -> r.ConfigRecord:
     return r.ConfigRecord(resource_type=kind, resource_name=name, name=key, value=value)
+
+
+def acl(acl_id: Uuid = T, **fields: Any) -> r.AccessControlEntryRecord:
+    values: dict[str, Any] = {
+        "resource_type": 2,
+        "resource_name": "t",
+        "pattern_type": 4,
+        "principal": "User:a",
+        "host": "*",
+        "operation": 3,
+        "permission_type": 2,
+    }
+    return r.AccessControlEntryRecord(**{"id": acl_id, **values, **fields})
 
 
 def scram(name: str, mechanism: int = 1, salt: bytes = b"salt", iterations: int = 4096) -> r.UserScramCredentialRecord:
@@ -253,6 +278,8 @@ def test_a_snapshot_says_everything() -> None:
         partition(eligible_leader_replicas=(3,), last_known_elr=(), leader_recovery_state=1),
         config(BROKER_RESOURCE, "", "min.insync.replicas", "2"),
         r.ProducerIdsRecord(broker_id=1, broker_epoch=40, next_producer_id=1000),
+        acl(),
+        acl(Uuid(b"u" * 16), resource_type=5, resource_name="x", pattern_type=3, host="::1", permission_type=3),
         scram("alice"),
         scram("alice", mechanism=2),
         quota(1.5, ("user", "alice"), ("client-id", None)),
@@ -260,7 +287,7 @@ def test_a_snapshot_says_everything() -> None:
     )
     twin = image_of(*image.records())
     names = ("topics", "topic_ids", "brokers", "configs", "features", "next_producer_id", "hosted", "eligible")
-    for name in (*names, "scram", "quotas"):
+    for name in (*names, "acls", "acl_ids", "scram", "quotas"):
         assert getattr(twin, name) == getattr(image, name) != type(getattr(image, name))(), name
 
 
@@ -341,3 +368,30 @@ def test_check_finds_a_partition_that_cannot_be(record: r.PartitionChangeRecord)
 def test_an_unknown_record_is_an_error() -> None:
     with pytest.raises(KeyError):
         Image().apply(object())
+
+
+def test_an_acl_is_there_until_it_is_removed_and_each_change_has_a_version() -> None:
+    image = image_of(acl())
+    first = image.acls_version
+    twin = image.copy()
+    assert (twin.acls, twin.acls_version) == (image.acls, first)
+    other = Uuid(b"u" * 16)
+    image.apply(acl(other, host="::1"))
+    second = image.acls_version
+    image.apply(r.RemoveAccessControlEntryRecord(id=T))
+    image.check()
+    assert first < second < image.acls_version
+    assert [found.host for found in image.acls.values()] == ["::1"]
+    assert list(twin.acls) == [T], "a copy keeps its own"
+    image.apply(acl(Uuid(b"v" * 16)))  # what was removed may come again
+    image.check()
+
+
+def test_an_image_that_takes_the_place_of_another_has_later_acls() -> None:
+    """A version never stands for two sets of ACLs: who has derived something from the old image notices the new one."""
+    old, new = image_of(acl(), acl(Uuid(b"u" * 16), host="::1")), image_of(acl())
+    new.take_place_of(old)
+    assert new.acls_version > old.acls_version
+    assert new.delta.reloaded
+    old.take_place_of(new)
+    assert old.acls_version > new.acls_version

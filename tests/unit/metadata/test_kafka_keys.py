@@ -35,6 +35,7 @@ broker.session.timeout.ms INT 9000 read-only -
 controlled.shutdown.enable BOOLEAN true read-only -
 request.timeout.ms INT 30000 read-only -
 controller.socket.timeout.ms INT 30000 read-only -
+authorizer.class.name STRING - read-only =
 log.dir LIST /tmp/kafka-logs read-only =
 log.dirs LIST - read-only =
 cordoned.log.dirs LIST - per-broker =
@@ -181,6 +182,27 @@ segment.ms LONG 604800000 log.roll.ms >=1
 unclean.leader.election.enable BOOLEAN false unclean.leader.election.enable -
 """
 
+# Kafka's default of both types is JKS, which only Java reads; it checks the values of the protocols when it uses them.
+TLS = """
+security.inter.broker.protocol STRING PLAINTEXT read-only =
+ssl.keystore.type STRING PEM per-broker =
+ssl.keystore.location STRING - per-broker -
+ssl.keystore.password PASSWORD - per-broker -
+ssl.key.password PASSWORD - per-broker -
+ssl.keystore.certificate.chain PASSWORD - per-broker -
+ssl.keystore.key PASSWORD - per-broker -
+ssl.truststore.type STRING PEM per-broker =
+ssl.truststore.location STRING - per-broker -
+ssl.truststore.password PASSWORD - per-broker -
+ssl.truststore.certificates PASSWORD - per-broker -
+ssl.client.auth STRING none read-only =
+ssl.enabled.protocols LIST TLSv1.2,TLSv1.3 read-only =
+ssl.protocol STRING TLSv1.3 read-only =
+ssl.cipher.suites LIST - read-only -
+ssl.endpoint.identification.algorithm STRING https read-only =
+ssl.principal.mapping.rules STRING DEFAULT read-only -
+"""
+
 # KIP-966 proposes them; Kafka has not built them yet.
 PROPOSED = """
 eligible.leader.replicas.enabled BOOLEAN true read-only -
@@ -222,8 +244,17 @@ STRICTER = {
 }
 # No listener is added while a broker runs (docs/configs.md says so).
 READ_ONLY_HERE = frozenset(("listeners",))
-# The scrubber is ours.
-FURTHER = ("listener.security.protocol.map", "strandline.", "log.cleaner.", "log.scrub.")
+# Keys that Kafka leaves to the authorizer.
+OF_THE_AUTHORIZER = ("super.users", "allow.everyone.if.no.acl.found")
+# The scrubber is ours, and so is the secret of nodes.
+FURTHER = (
+    *OF_THE_AUTHORIZER,
+    "cluster.secret.",
+    "listener.security.protocol.map",
+    "strandline.",
+    "log.cleaner.",
+    "log.scrub.",
+)
 Row = tuple[str, str, str, str, str]
 
 
@@ -257,7 +288,7 @@ def check_limits(key: ConfigKey, limits: str) -> None:
         assert key.why_invalid(above) == f"Invalid value {above} {wrong}"
 
 
-@each("row", rows(NODES) + rows(PROPOSED), ids=names)
+@each("row", rows(NODES) + rows(TLS) + rows(PROPOSED), ids=names)
 def test_a_nodes_key_is_kafkas(row: Row) -> None:
     name, kind, default, mode, limits = row
     key = NODE_CONFIGS[name]
@@ -281,7 +312,7 @@ def test_a_topics_key_is_kafkas(row: Row) -> None:
 
 
 def test_no_key_is_made_up() -> None:
-    known = {row[0] for row in rows(NODES) + rows(PROPOSED)}
+    known = {row[0] for row in rows(NODES) + rows(TLS) + rows(PROPOSED)}
     assert [name for name in NODE_CONFIGS if name not in known and not name.startswith(FURTHER)] == []
     assert set(TOPIC_CONFIGS) == {row[0] for row in rows(TOPICS)} | {"unclean.recovery.strategy"}
     assert known.issuperset(OF_THE_CHAPTER)
@@ -293,5 +324,5 @@ def test_what_is_no_value_of_the_type_is_refused_in_kafkas_words(table: dict[str
         told = f"Invalid value x for configuration {key.name}: "
         if key.type == "BOOLEAN":
             assert key.why_invalid("x") == told + "Expected value to be either true or false"
-        elif key.type not in ("STRING", "LIST"):
+        elif key.type not in ("STRING", "LIST", "PASSWORD"):
             assert key.why_invalid("x") == f"{told}Not a number of type {key.type}"

@@ -68,6 +68,17 @@ FULL: tuple[Message, ...] = (
     r.BrokerRegistrationChangeRecord(
         broker_id=4, broker_epoch=77, fenced=-1, in_controlled_shutdown=1, log_dirs=(DIRECTORY,), cordoned_log_dirs=()
     ),
+    r.AccessControlEntryRecord(
+        id=TOPIC,
+        resource_type=2,
+        resource_name="foo",
+        pattern_type=4,
+        principal="User:a",
+        host="*",
+        operation=3,
+        permission_type=2,
+    ),
+    r.RemoveAccessControlEntryRecord(id=TOPIC),
     r.NoOpRecord(),
     r.BeginTransactionRecord(name="bootstrap"),
     r.EndTransactionRecord(),
@@ -137,6 +148,20 @@ GOLDEN = [
         "01 0e 00 02 03 6970 00 00 02 6b 3ff8000000000000 00 00",
     ),
     (r.ProducerIdsRecord(broker_id=1, broker_epoch=2, next_producer_id=3), "01 0f 00 00000001" + f"{2:016x}{3:016x}00"),
+    (
+        r.AccessControlEntryRecord(
+            id=TOPIC,
+            resource_type=2,
+            resource_name="t",
+            pattern_type=3,
+            principal="U:a",
+            host="*",
+            operation=4,
+            permission_type=3,
+        ),
+        "01 12 00" + TOPIC.hex() + "02 0274 03 04 553a61 022a 04 03 00",
+    ),
+    (r.RemoveAccessControlEntryRecord(id=TOPIC), "01 13 00" + TOPIC.hex() + "00"),
 ]
 
 

@@ -7,6 +7,7 @@ nothing, "crash" raises.
 
 import asyncio
 import socket
+import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Any
@@ -22,9 +23,10 @@ from strandline.server.pump import Pump
 from strandline.server.storage.disk import RealDisk
 from strandline.server.storage.flusher import Flusher
 from strandline.server.storage.remover import Remover
+from strandline.server.tls.listener_tls import ListenerTls
 from strandline.wire.frame import decode_response, encode_request
 from strandline.wire.messages.groups.heartbeat import HeartbeatRequest, HeartbeatResponse
-from strandline.wire.messages.records.fetch import FetchRequest, FetchResponse
+from strandline.wire.messages.records.fetch import FetchableTopicResponse, FetchRequest, FetchResponse, PartitionData
 from strandline.wire.messages.records.produce import (
     PartitionProduceData,
     ProduceRequest,
@@ -39,6 +41,7 @@ class EchoNode:
         self.parked: list[Received] = []
         self.first: list[Effect] = []  # what `start` returns
         self.then: list[Effect] = []  # what the next step returns besides its own
+        self.records = b""  # that a Fetch gets
         self.wakes: list[Instant] = []
         self.expired: list[Instant] = []
 
@@ -54,7 +57,7 @@ class EchoNode:
         if isinstance(event.message, ProduceRequest):
             return [Reply(event.to, ProduceResponse())]
         if isinstance(event.message, FetchRequest):
-            return [Reply(event.to, FetchResponse())]
+            return [Reply(event.to, fetched(self.records))]
         match event.message.member_id:
             case "hold":
                 self.parked.append(event)
@@ -80,6 +83,11 @@ class EchoNode:
         return [Halt("asked to", 0)]
 
 
+def fetched(records: bytes) -> FetchResponse:
+    rows = (FetchableTopicResponse(topic="t", partitions=(PartitionData(records=records),)),)
+    return FetchResponse(responses=rows if records else ())
+
+
 def answer(event: Received) -> Reply:
     return Reply(event.to, HeartbeatResponse(throttle_time_ms=event.message.generation_id))
 
@@ -87,7 +95,7 @@ def answer(event: Received) -> Reply:
 class Rig:
     """A running driver around an EchoNode."""
 
-    def __init__(self, config: NetConfig) -> None:
+    def __init__(self, config: NetConfig, tls: ListenerTls | None = None) -> None:
         self.loop = asyncio.get_running_loop()
         self.loop.set_exception_handler(self.unhandled)
         self.node = EchoNode()
@@ -111,7 +119,11 @@ class Rig:
             lambda effect: self.short.extend(effect.paths),
         )
         self.where = self.net.bind(
-            [Listener("PLAINTEXT", "127.0.0.1", 0, False), Listener("CONTROLLER", "127.0.0.1", 0, True)]
+            [
+                Listener("PLAINTEXT", "127.0.0.1", 0, False),
+                Listener("CONTROLLER", "127.0.0.1", 0, True),
+                *([Listener("SSL", "127.0.0.1", 0, False, tls)] if tls is not None else []),
+            ]
         )
 
     @property
@@ -121,12 +133,15 @@ class Rig:
     def unhandled(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
         self.pump.crash(context.get("exception") or RuntimeError(context["message"]), context["message"])
 
-    async def client(self, listener: str = "PLAINTEXT", receive_buffer: int = 100_000) -> "Client":
+    async def client(
+        self, listener: str = "PLAINTEXT", receive_buffer: int = 100_000, context: ssl.SSLContext | None = None
+    ) -> "Client":
         sock = socket.socket()
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
         sock.setblocking(False)
         await self.loop.sock_connect(sock, ("127.0.0.1", self.where[listener].port))
-        client = Client(*await asyncio.open_connection(sock=sock))
+        host = None if context is None else "127.0.0.1"
+        client = Client(*await asyncio.open_connection(sock=sock, ssl=context, server_hostname=host))
         self.clients.append(client)
         return client
 
@@ -176,6 +191,10 @@ def heartbeat(correlation_id: int, generation: int, order: str = "") -> bytes:
     return b"".join(encode_request(request, 4, correlation_id, "tester"))
 
 
+def fetch(correlation_id: int) -> bytes:
+    return b"".join(encode_request(FetchRequest(), 12, correlation_id, "tester"))
+
+
 def produce(correlation_id: int, size: int) -> bytes:
     data = PartitionProduceData(index=0, records=b"x" * size)
     request = ProduceRequest(acks=1, timeout_ms=1, topic_data=(TopicProduceData(name="t", partition_data=(data,)),))
@@ -183,8 +202,10 @@ def produce(correlation_id: int, size: int) -> bytes:
 
 
 @asynccontextmanager
-async def rig(config: NetConfig | None = None, *, first: list[Effect] | None = None) -> AsyncIterator[Rig]:
-    it = Rig(config or NetConfig())
+async def rig(
+    config: NetConfig | None = None, *, first: list[Effect] | None = None, tls: ListenerTls | None = None
+) -> AsyncIterator[Rig]:
+    it = Rig(config or NetConfig(), tls)
     it.node.first = first or []
     it.pump.start()
     await it.net.serve()

@@ -1,6 +1,7 @@
 """Requests counted on real connections, and the page over HTTP."""
 
 import asyncio
+import socket
 from contextlib import suppress
 from struct import pack
 from typing import Any
@@ -201,18 +202,43 @@ def test_a_page_that_cannot_be_made_is_reported_and_the_node_goes_on(caplog: pyt
     run(scenario)
 
 
-def test_more_scrapers_than_the_bound_are_turned_away() -> None:
+def test_idle_connections_give_way_to_a_scrape_the_oldest_first() -> None:
     async def scenario() -> None:
         async with rig() as it, serving(it) as (server, at):
             idle = [await asyncio.open_connection(at.host, at.port) for _ in range(CONNECTIONS_MAX)]
             await it.until(lambda: len(server.connections) == CONNECTIONS_MAX)
-            assert await asked(at, b"GET / HTTP/1.1\r\n\r\n") == b""
+            for scrapes in range(1, 4):
+                assert (await asked(at, b"GET / HTTP/1.1\r\n\r\n")).split(b" ")[1] == b"404"
+                assert await idle[scrapes - 1][0].read() == b"", "the oldest is closed"
+                await it.until(lambda: len(server.connections) < CONNECTIONS_MAX)
+                idle.append(await asyncio.open_connection(at.host, at.port))
+                await it.until(lambda: len(server.connections) == CONNECTIONS_MAX)
             for _, writer in idle:
                 writer.close()
-                with suppress(ConnectionError):
-                    await writer.wait_closed()
-            await it.until(lambda: not server.connections)
-            assert (await asked(at, b"GET / HTTP/1.1\r\n\r\n")).split(b" ")[1] == b"404"
+
+    run(scenario)
+
+
+def test_who_does_not_read_the_page_gives_way_too_and_leaves_nothing_behind(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[bytes] = []
+
+    async def page(head: bytes) -> bytes:
+        made.append(head)
+        return bytes(40_000_000) if head.startswith(b"GET /large") else b"small"
+
+    async def scenario() -> None:
+        async with rig() as it, serving(it) as (server, at):
+            monkeypatch.setattr(server, "answer", page)
+            askers = [socket.create_connection((at.host, at.port)) for _ in range(CONNECTIONS_MAX)]
+            for asker in askers:
+                asker.sendall(b"GET /large HTTP/1.1\r\n\r\n")
+            await it.until(lambda: len(made) == len(server.idle) == CONNECTIONS_MAX)
+            others = asyncio.all_tasks() - set(server.connections)
+            assert await asked(at, b"GET / HTTP/1.1\r\n\r\n") == b"small"
+            await it.until(lambda: len(server.connections) == CONNECTIONS_MAX - 1)
+            assert asyncio.all_tasks() - set(server.connections) == others
+            for asker in askers:
+                asker.close()
 
     run(scenario)
 

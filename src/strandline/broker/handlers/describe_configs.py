@@ -6,6 +6,8 @@ a topic's `retention.ms` may come from a broker's `log.retention.hours`.
 
 from collections.abc import Iterable
 
+from msgspec.structs import replace
+
 from strandline.base.effects import Effect, Received, Reply
 from strandline.base.errors import ErrorCode
 from strandline.base.time import Instant
@@ -14,7 +16,8 @@ from strandline.broker.config import NODE_CONFIGS
 from strandline.broker.handlers.port import NodePort
 from strandline.metadata.configs.config_docs import documentation
 from strandline.metadata.configs.config_key import TYPE_NUMBERS, ConfigKey, show_value
-from strandline.metadata.configs.dynamic_configs import DYNAMIC_NODE_KEYS, synonyms_of
+from strandline.metadata.configs.dynamic_configs import DYNAMIC_NODE_KEYS, is_dynamic, synonyms_of
+from strandline.metadata.configs.tls_configs import listener_and_key, prefixed
 from strandline.metadata.configs.topic_configs import SHOWN, STATE_KEYS
 from strandline.metadata.image import BROKER_RESOURCE, CLUSTER_DEFAULT, TOPIC_RESOURCE
 from strandline.wire.messages.cluster.describe_configs import (
@@ -68,7 +71,7 @@ def describe(
             if name not in (CLUSTER_DEFAULT, str(node.me)):
                 why = f"Unexpected broker id, expected {node.me} or empty string, but received {name}"
                 return refused(resource, ErrorCode.INVALID_REQUEST, why)
-            rows = [of_broker(node, key) for key in NODE_CONFIGS.values()] if name else of_all_brokers(node)
+            rows = [*of_broker_keys(node), *of_listeners(node)] if name else of_all_brokers(node)
         case kind:
             return refused(resource, ErrorCode.INVALID_REQUEST, f"Unsupported resource type: {kind}")
     wanted = resource.configuration_keys
@@ -116,6 +119,30 @@ def of_broker(node: NodePort, key: ConfigKey) -> Described:
     return Described(key, value, source, tuple(found), key.name not in DYNAMIC_NODE_KEYS)
 
 
+def of_broker_keys(node: NodePort) -> list[Described]:
+    return [of_broker(node, key) for key in NODE_CONFIGS.values()]
+
+
+def of_listeners(node: NodePort) -> list[Described]:
+    """The settings that single listeners have for themselves: in the file, or given to the running broker."""
+    dynamic = node.image.configs.get((BROKER_RESOURCE, str(node.me)), {})
+    found: dict[str, list[Setting]] = {}
+    for name, value in dynamic.items():
+        if listener_and_key(name) is not None:
+            found.setdefault(name, []).append(Setting(name, value, DYNAMIC_BROKER))
+    for listener, own in node.config.of_listeners.items():
+        for base, static in own.items():
+            name = prefixed(listener, base)
+            found.setdefault(name, []).append(Setting(name, show_value(static), STATIC))
+    rows = []
+    for name, settings in sorted(found.items()):
+        at = listener_and_key(name)
+        assert at is not None, "the name of a listener's setting"
+        key = replace(NODE_CONFIGS[at[1]], name=name)
+        rows.append(Described(key, settings[0].value, settings[0].source, tuple(settings), not is_dynamic(name)))
+    return rows
+
+
 def of_all_brokers(node: NodePort) -> list[Described]:
     """What was set for all brokers, and nothing else."""
     dynamic = node.image.configs.get((BROKER_RESOURCE, CLUSTER_DEFAULT), {})
@@ -143,19 +170,29 @@ def broker_settings(node: NodePort, names: Iterable[str]) -> list[Setting]:
     ]
 
 
+def base_key(key: ConfigKey) -> ConfigKey:
+    """The key that a listener's own setting stands for."""
+    at = listener_and_key(key.name)
+    return key if at is None else NODE_CONFIGS[at[1]]
+
+
 def entry(row: Described, request: DescribeConfigsRequest) -> DescribeConfigsResourceResult:
+    is_sensitive = row.key.is_sensitive
     synonyms = (
-        tuple(DescribeConfigsSynonym(name=s.name, value=s.value, source=s.source) for s in row.synonyms)
+        tuple(
+            DescribeConfigsSynonym(name=s.name, value=None if is_sensitive else s.value, source=s.source)
+            for s in row.synonyms
+        )
         if request.include_synonyms
         else ()
     )
     return DescribeConfigsResourceResult(
         name=row.key.name,
-        value=row.value,
+        value=None if is_sensitive else row.value,
         read_only=row.is_read_only,
         config_source=row.source,
-        is_sensitive=False,
+        is_sensitive=is_sensitive,
         synonyms=synonyms,
         config_type=TYPE_NUMBERS[row.key.type],
-        documentation=documentation(row.key) if request.include_documentation else None,
+        documentation=documentation(base_key(row.key)) if request.include_documentation else None,
     )

@@ -1,6 +1,7 @@
 """`strandline bench`: throughput and latency of a Kafka-compatible cluster, or of two in alternation."""
 
 import json
+from pathlib import Path
 from typing import Annotated, Any
 
 import msgspec
@@ -11,7 +12,7 @@ from rich.console import Console
 from strandline.bench.load import PERCENTILES, Latency, LoadConfig, Measured, measure, median_ratio
 from strandline.bench.usage import usage
 from strandline.cli.commands import command
-from strandline.cli.connect import DEFAULT_BOOTSTRAP, Bootstrap, Json, fail
+from strandline.cli.connect import HERE, Cluster, Json, OfCluster, fail
 from strandline.cli.show import Column, Fitted
 from strandline.client.admin.topics import topic_names
 from strandline.client.librdkafka import why
@@ -20,14 +21,16 @@ WIDTH = 120
 DROPS = {95: 4, 50: 3, 99.9: 2}  # percentiles that a narrow terminal does without first
 
 app = App(name="bench", help="Measure throughput and latency, or what many partitions cost.")
+command(app, "connections", "strandline.cli.lab.connecting:connections", "Measure handshakes and logins a second.")
 command(app, "scale", "strandline.cli.lab.scale:scale", "Measure what thousands of partitions cost.")
 
 
 @app.default
 def bench(
     *,
-    bootstrap: Bootstrap = DEFAULT_BOOTSTRAP,
+    cluster: OfCluster = HERE,
     peer: str | None = None,
+    peer_command_config: Path | None = None,
     record_size: int = 1024,
     acks: str = "all",
     linger_ms: float = 5,
@@ -46,10 +49,10 @@ def bench(
 
     Parameters
     ----------
-    bootstrap
-        the cluster, host:port
     peer
-        another cluster: both are measured in turn, and compared
+        another cluster, host:port: both are measured in turn, and compared
+    peer_command_config
+        the properties file for TLS and SASL with the other cluster
     record_size
         size of a record's value in bytes
     acks
@@ -90,31 +93,31 @@ def bench(
         consume,
         process_ids(pids),
     )
-    clusters = [bootstrap] if peer is None else [bootstrap, peer]
-    for cluster in clusters:
-        topic_names(cluster)  # ends the command if nobody answers
+    clusters = [cluster] if peer is None else [cluster, Cluster(peer, peer_command_config)]
+    for one in clusters:
+        topic_names(one.config)  # ends the command if nobody answers
     console = Console(stderr=json_output)
     results = measure_in_turn(clusters, config, rounds, console)
     if json_output:
-        print(json.dumps(as_json(config, results, bootstrap, peer)))
+        print(json.dumps(as_json(config, results, cluster.bootstrap, peer)))
     else:
-        show(console, results, bootstrap, peer)
+        show(console, results, cluster.bootstrap, peer)
     errors = sum(m.errors for measured in results.values() for m in measured)
     if errors:
         fail(f"{errors} records were not acknowledged", "the figures are of those that were")
 
 
 def measure_in_turn(
-    clusters: list[str], config: LoadConfig, rounds: int, console: Console
+    clusters: list[Cluster], config: LoadConfig, rounds: int, console: Console
 ) -> dict[str, list[Measured]]:
-    results: dict[str, list[Measured]] = {cluster: [] for cluster in clusters}
+    results: dict[str, list[Measured]] = {cluster.bootstrap: [] for cluster in clusters}
     try:
         for number in range(rounds):
             for cluster in clusters:
                 with console.status(
-                    f"round {number + 1} of {rounds}: {cluster} for {config.warmup_s + config.seconds:.0f} s"
+                    f"round {number + 1} of {rounds}: {cluster.bootstrap} for {config.warmup_s + config.seconds:.0f} s"
                 ):
-                    results[cluster].append(measure(cluster, config))
+                    results[cluster.bootstrap].append(measure(cluster.config, config))
     except KafkaException as error:
         fail(why(error))
     except FileNotFoundError as error:

@@ -15,8 +15,9 @@ from confluent_kafka import (
     TopicPartition,
 )
 
-from strandline.cli.connect import DEFAULT_BOOTSTRAP, Bootstrap, Json, fail, hide_broken_pipe
+from strandline.cli.connect import HERE, Json, OfCluster, fail, hide_broken_pipe
 from strandline.client.admin.topics import partitions_of
+from strandline.client.ask import Servers
 from strandline.client.librdkafka import client_config, why
 
 POLL_S = 0.2
@@ -31,7 +32,7 @@ def consume(
     group: str | None = None,
     format_: str = "%v",
     json_output: Json = False,
-    bootstrap: Bootstrap = DEFAULT_BOOTSTRAP,
+    cluster: OfCluster = HERE,
 ) -> None:
     """Print records, one a line, until Ctrl-C.
 
@@ -48,10 +49,10 @@ def consume(
     format_
         format of a line: %t topic, %p partition, %o offset, %k key, %v value, %T timestamp
     """
-    partitions = partitions_of(bootstrap, topic)
+    partitions = partitions_of(cluster.config, topic)
     if not partitions:
         fail(f"topic '{topic}' does not exist", f"create it with `strandline topics create {topic}`")
-    consumer = consumer_of(bootstrap, topic, partitions, group, from_beginning)
+    consumer = consumer_of(cluster.config, topic, partitions, group, from_beginning)
     try:
         read(consumer, max_messages, timeout_ms, format_, json_output)
     except KeyboardInterrupt:
@@ -64,14 +65,16 @@ def consume(
         consumer.close()
 
 
-def consumer_of(bootstrap: str, topic: str, partitions: list[int], group: str | None, from_beginning: bool) -> Consumer:
+def consumer_of(
+    cluster: Servers, topic: str, partitions: list[int], group: str | None, from_beginning: bool
+) -> Consumer:
     options = {
         "group.id": group or "strandline-consume",
         "auto.offset.reset": "earliest" if from_beginning else "latest",
         "enable.auto.commit": group is not None,
         "fetch.wait.max.ms": 100,
     }
-    consumer = Consumer(client_config(bootstrap, **options))
+    consumer = Consumer(client_config(cluster, **options))
     if group is not None:
         consumer.subscribe([topic])
     else:

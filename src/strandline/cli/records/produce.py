@@ -13,7 +13,7 @@ from confluent_kafka import KafkaError, KafkaException, Message, Producer
 from cyclopts import Parameter
 
 from strandline.cli.admin.topics import key_value
-from strandline.cli.connect import DEFAULT_BOOTSTRAP, Bootstrap, fail
+from strandline.cli.connect import HERE, OfCluster, fail
 from strandline.client.admin.topics import topic_names
 from strandline.client.librdkafka import client_config, why
 
@@ -26,7 +26,7 @@ def produce(
     compression: str = "none",
     property_: Annotated[list[str] | None, Parameter(name="--property", negative="")] = None,
     acknowledged: str | None = None,
-    bootstrap: Bootstrap = DEFAULT_BOOTSTRAP,
+    cluster: OfCluster = HERE,
 ) -> None:
     """Write each line of standard input as one record. Exit status 1 if a record was not acknowledged.
 
@@ -44,15 +44,15 @@ def produce(
         append a line of JSON to this file for each acknowledged record (topic, partition, offset, crc32 of the value,
         time_ms), for `strandline pipeline audit`
     """
-    topic_names(bootstrap)  # ends the command if nobody answers
+    topic_names(cluster.config)  # ends the command if nobody answers
     options: dict[str, Any] = {"acks": acks, "linger.ms": 5, "compression.type": compression}
     options.update(key_value(entry, "--property") for entry in property_ or [])
     try:
-        producer = Producer(client_config(bootstrap, **options))
+        producer = Producer(client_config(cluster.config, **options))
     except KafkaException as error:
         fail(why(error), "--property takes librdkafka's names for its producer", status=2)
     if sys.stdin.isatty():
-        print(f"one record a line; Ctrl-D ends. Writing to {topic} at {bootstrap}", file=sys.stderr)
+        print(f"one record a line; Ctrl-D ends. Writing to {topic} at {cluster.bootstrap}", file=sys.stderr)
     with nullcontext() if acknowledged is None else acknowledgements(acknowledged) as noted:
         left, errors = produce_lines(producer, topic, key_separator, noted)
     if left or errors:

@@ -3,9 +3,9 @@
 import re
 from collections.abc import Mapping
 
+from strandline.base.secret import Secret
 from strandline.base.value import Value
 from strandline.client.errors import BadOption
-from strandline.client.security.secret import Secret
 
 MODULES = {"PlainLoginModule": ("PLAIN",), "ScramLoginModule": ("SCRAM-SHA-256", "SCRAM-SHA-512")}
 MECHANISMS = tuple(name for names in MODULES.values() for name in names)

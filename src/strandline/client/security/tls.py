@@ -3,18 +3,16 @@
 Java's key stores (JKS, PKCS12) are refused with the command that makes PEM of them.
 """
 
-import os
 import ssl
-import tempfile
 from collections.abc import Mapping
+from functools import lru_cache
 
+from strandline.base.secret import Secret
 from strandline.base.value import Value
 from strandline.client.errors import BadOption
-from strandline.client.security.ciphers import TLS12, TLS13, suites
-from strandline.client.security.secret import Secret
-
-PEM_MARK = "-----BEGIN "
-VERSIONS = {TLS12: ssl.TLSVersion.TLSv1_2, TLS13: ssl.TLSVersion.TLSv1_3}
+from strandline.security.ciphers import TLS12, TLS13, suites
+from strandline.security.pem import PEM_MARK, unfolded
+from strandline.server.tls.loading import VERSIONS, limit_versions, load_own, load_trusted
 
 
 class Tls(Value, frozen=True):
@@ -82,11 +80,6 @@ def chosen_ciphers(given: Mapping[str, str]) -> tuple[str, list[str]]:
     return ciphers, versions
 
 
-def unfolded(pem: str) -> str:
-    """PEM in one line of a properties file has `\\n` for its line ends."""
-    return pem.replace("\\n", "\n")
-
-
 def pem_file(given: Mapping[str, str], location: str, type_key: str = "", password_key: str = "") -> str:
     """The text of the PEM file that the option `location` names; empty if it is not given."""
     path = given.get(location, "").strip()
@@ -115,20 +108,17 @@ def pem_file(given: Mapping[str, str], location: str, type_key: str = "", passwo
     return text
 
 
+@lru_cache(maxsize=8)  # many connections have one configuration, and certificates take a while to read
 def context_of(tls: Tls) -> ssl.SSLContext:
     """What sockets are wrapped by. Raises `BadOption` if certificates or keys make no sense."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    context.minimum_version = VERSIONS[tls.version_min]
-    context.maximum_version = VERSIONS[tls.version_max]
+    limit_versions(context, (tls.version_min, tls.version_max))
     context.check_hostname = tls.checks_hostname and tls.verifies
     context.verify_mode = ssl.CERT_REQUIRED if tls.verifies else ssl.CERT_NONE
     try:
-        if tls.authorities:
-            context.load_verify_locations(cadata=certificates_in(tls.authorities))
-        else:
-            context.load_default_certs()
+        load_trusted(context, tls.authorities)
         if tls.chain and tls.key is not None:
-            load_own(context, tls)
+            load_own(context, tls.chain, tls.key, tls.key_password)
     except (ssl.SSLError, ValueError) as error:
         raise BadOption(f"the TLS certificates or key are not usable: {error}") from None
     try:
@@ -140,20 +130,3 @@ def context_of(tls: Tls) -> ssl.SSLContext:
             "`openssl ciphers -stdname` lists those that it has, by both of their names",
         ) from None
     return context
-
-
-def certificates_in(pem: str) -> str:
-    """The certificates alone: a file may also have keys and comments, which OpenSSL would stumble over."""
-    parts = [part for part in pem.split(PEM_MARK) if part.startswith(("CERTIFICATE-", "TRUSTED CERTIFICATE-"))]
-    return "".join(PEM_MARK + part[: part.rindex("-----") + 5] + "\n" for part in parts)
-
-
-def load_own(context: ssl.SSLContext, tls: Tls) -> None:
-    """OpenSSL reads keys from files only: one that nobody else may read, and that is gone at once."""
-    assert tls.key is not None
-    password = tls.key_password.reveal if tls.key_password else ""
-    with tempfile.TemporaryDirectory(prefix="strandline-") as folder:
-        path = os.path.join(folder, "own.pem")
-        with open(os.open(path, os.O_CREAT | os.O_WRONLY, 0o600), "w", encoding="ascii") as file:
-            file.write(tls.key.reveal if tls.key.reveal == tls.chain else f"{tls.key.reveal}\n{tls.chain}")
-        context.load_cert_chain(path, password=password)

@@ -59,6 +59,7 @@ OF_TOPICS = {
     ),
 }
 
+PEM_IS_DEFAULT = "Kafka's default is JKS, which only Java reads."
 OF_NODES = {
     "process.roles": "What the node is: broker, controller, or both.",
     "node.id": "The node's number, unique in the cluster.",
@@ -67,11 +68,48 @@ OF_NODES = {
     "advertised.listeners": "The addresses that clients and brokers get; those of listeners if not set.",
     "controller.listener.names": "Which listeners are the controller's.",
     "inter.broker.listener.name": "Which listener other brokers use.",
-    "listener.security.protocol.map": "The security protocol of each listener; only PLAINTEXT is supported.",
     "cluster.secret.file": "The file with the secret by which nodes of a cluster know one another; cluster-secret in"
     " metadata.log.dir if not set. Only its owner may read it.",
     "cluster.secret.required": "Whether only nodes that prove the cluster's secret may act as nodes. If false,"
     " anybody who can connect can do it.",
+    "listener.security.protocol.map": (
+        "The security protocol of each listener, as NAME:PROTOCOL: PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL. If it is"
+        " not set, a listener has the protocol that it is named for, and controllers' listeners PLAINTEXT, unless a"
+        " listener is named for SSL or SASL."
+    ),
+    "security.inter.broker.protocol": (
+        "The protocol that other brokers use: the listener of this name, if inter.broker.listener.name is not set."
+    ),
+    "ssl.keystore.type": f"The format of ssl.keystore.location: PEM or PKCS12. {PEM_IS_DEFAULT}",
+    "ssl.keystore.location": (
+        "The file with the private key and the certificate chain, for clients and for connections to other nodes. A"
+        " changed file is used for new connections within seconds."
+    ),
+    "ssl.keystore.password": "The password of a PKCS12 key store.",
+    "ssl.key.password": "The password of an encrypted private key in PEM.",
+    "ssl.keystore.certificate.chain": "The certificate chain itself, in PEM; the node's own certificate is the first.",
+    "ssl.keystore.key": "The private key itself, in PEM.",
+    "ssl.truststore.type": f"The format of ssl.truststore.location: PEM or PKCS12. {PEM_IS_DEFAULT}",
+    "ssl.truststore.location": (
+        "The file with the certificates that are trusted: of clients, and of other nodes. Without one, nodes trust the"
+        " authorities of the system."
+    ),
+    "ssl.truststore.password": "The password of a PKCS12 trust store.",
+    "ssl.truststore.certificates": "The trusted certificates themselves, in PEM.",
+    "ssl.client.auth": (
+        "Whether clients must have a certificate: required, requested (one that is sent must be valid), or none. Of"
+        " SASL_SSL listeners only their own setting counts (KIP-684)."
+    ),
+    "ssl.enabled.protocols": "The versions of TLS: TLSv1.2, TLSv1.3, or both.",
+    "ssl.protocol": "The version of TLS.",
+    "ssl.cipher.suites": "The cipher suites, by Java's or OpenSSL's names; OpenSSL's defaults if not set.",
+    "ssl.endpoint.identification.algorithm": (
+        "https: another node's certificate must be valid for its host name. Empty: any trusted certificate will do."
+    ),
+    "ssl.principal.mapping.rules": (
+        "How the subject of a client's certificate becomes a user's name: RULE:pattern/replacement/[LU], or DEFAULT for"
+        " the whole subject; the first rule that matches counts (KIP-371)."
+    ),
     "controller.quorum.voters": "The voters of the metadata quorum, as id@host:port.",
     "controller.quorum.election.timeout.ms": "How long a candidate waits for votes before it begins another election.",
     "controller.quorum.fetch.timeout.ms": "How long a voter waits for its leader before it begins an election.",
@@ -87,6 +125,14 @@ OF_NODES = {
     "controlled.shutdown.enable": "Whether a broker moves its leaderships to other brokers before it stops.",
     "request.timeout.ms": "How long a client's request that is forwarded to the controller may take.",
     "controller.socket.timeout.ms": "How long a broker's own requests about replicas to the controller may take.",
+    "authorizer.class.name": (
+        "Kafka's name of the authorizer, so that ACLs decide who may do what; empty: everybody may do everything. All"
+        " nodes need the same."
+    ),
+    "super.users": "Principals to whom everything is permitted, as User:a;User:b.",
+    "allow.everyone.if.no.acl.found": (
+        "Whether everybody may do everything with a resource that no ACL is about. Otherwise only super users may."
+    ),
     "log.dir": "The directory of logs, if log.dirs is not set.",
     "log.dirs": "The directories of logs.",
     "cordoned.log.dirs": "The log directories that get no new replicas; * is all of them (KIP-1066).",
@@ -202,6 +248,26 @@ OF_NODES = {
     "socket.listen.backlog.size": "How many connections may wait to be accepted.",
     "strandline.metrics.listener": "host:port at which metrics are served as Prometheus text; none if not set.",
     "connections.max.idle.ms": "After how long an idle connection is closed.",
+    "max.connections": (
+        "How many connections a node has at most; those of the other nodes' listeners are always let in (KIP-402)."
+        " listener.name.NAME.max.connections is the number of one listener."
+    ),
+    "max.connections.per.ip": "How many connections a client's address has at most; more are closed at once.",
+    "max.connections.per.ip.overrides": "Other numbers for single addresses, as address:number, separated by commas.",
+    "max.connection.creation.rate": (
+        "How many connections a node accepts in a second; more wait (KIP-612)."
+        " listener.name.NAME.max.connection.creation.rate is the rate of one listener."
+    ),
+    "queued.max.request.bytes": (
+        "How many bytes of requests may be read and not answered; then nothing more is read. -1 is no limit."
+    ),
+    "strandline.queued.response.max.bytes": (
+        "How many bytes of answers may wait for clients that read slowly, over all connections. The less is free, the"
+        " smaller are the answers to Fetch; clients that read nothing are disconnected."
+    ),
+    "strandline.connection.setup.timeout.ms": (
+        "How long a new connection may take until its first request; -1 is no limit but connections.max.idle.ms."
+    ),
 }
 
 NO_TIERS = "there is no tiered storage"
@@ -209,6 +275,7 @@ BY_SNAPSHOTS = "the metadata log before the snapshots is deleted, whatever these
 # Keys that are accepted, so that Kafka's files and tools work, and that change nothing.
 WITHOUT_EFFECT = {
     "file.delete.delay.ms": "files are removed at once: a read in progress holds memory, not a path",
+    "ssl.protocol": "ssl.enabled.protocols decides",
     "preallocate": "files grow as they are written",
     "local.retention.bytes": NO_TIERS,
     "local.retention.ms": NO_TIERS,

@@ -10,9 +10,10 @@ Invariants:
 
 from collections.abc import Callable
 
+from strandline.base.secret import Secret
 from strandline.base.value import Value
 
-ConfigValue = bool | int | float | str | tuple[str, ...] | None
+ConfigValue = bool | int | float | str | tuple[str, ...] | Secret | None
 
 
 class OfList(Value, frozen=True):
@@ -25,10 +26,11 @@ class OfList(Value, frozen=True):
 Check = Callable[[ConfigValue], str | OfList | None]  # why a parsed value is refused
 
 BOOLEAN, INT, SHORT, LONG, DOUBLE, STRING, LIST = "BOOLEAN", "INT", "SHORT", "LONG", "DOUBLE", "STRING", "LIST"
+PASSWORD = "PASSWORD"  # or a key: nobody is shown its value
 
 BITS = {SHORT: 16, INT: 32, LONG: 64}
 # DescribeConfigs' numbers for types.
-TYPE_NUMBERS = {BOOLEAN: 1, STRING: 2, INT: 3, SHORT: 4, LONG: 5, DOUBLE: 6, LIST: 7}
+TYPE_NUMBERS = {BOOLEAN: 1, STRING: 2, INT: 3, SHORT: 4, LONG: 5, DOUBLE: 6, LIST: 7, PASSWORD: 9}
 INT_MAX = (1 << 31) - 1
 LONG_MAX = (1 << 63) - 1
 
@@ -48,6 +50,10 @@ class ConfigKey(Value, frozen=True):
             assert self.check(self.default) is None, f"{self.name}: its default is not valid"
         assert all(factor > 0 for _, factor in self.synonyms)
 
+    @property
+    def is_sensitive(self) -> bool:
+        return self.type == PASSWORD
+
     def why_invalid(self, text: str) -> str | None:
         """Why may the key not have this value? None means it may."""
         value = read_value(self.type, text)
@@ -65,7 +71,7 @@ class ConfigKey(Value, frozen=True):
             case None:
                 return None
             case why:
-                return invalid(self.name, text, why)
+                return invalid(self.name, HIDDEN if self.is_sensitive else text, why)
 
     def is_readable(self, text: str) -> bool:
         """Is it a value of this key's type, whether the key may have it or not?"""
@@ -76,6 +82,9 @@ class ConfigKey(Value, frozen=True):
         value = read_value(self.type, text)
         assert value is not None, f"{self.name}: parsed before it was checked"
         return value
+
+
+HIDDEN = "[hidden]"  # Kafka's text in the place of a secret
 
 
 def invalid(name: str, value: object, reason: str) -> str:
@@ -93,6 +102,8 @@ def read_value(kind: str, text: str) -> ConfigValue:
     text = text.strip()
     if kind == STRING:
         return text
+    if kind == PASSWORD:
+        return Secret(text)
     if kind == LIST:
         return tuple(part.strip() for part in text.split(",")) if text else ()
     if kind == BOOLEAN:
@@ -114,10 +125,12 @@ def read_value(kind: str, text: str) -> ConfigValue:
 
 
 def show_value(value: ConfigValue) -> str | None:
-    """The text form that DescribeConfigs and property files have."""
+    """The text form that DescribeConfigs and property files have. A secret is not in it."""
     match value:
         case None:
             return None
+        case Secret():
+            return HIDDEN
         case bool():
             return "true" if value else "false"
         case tuple():

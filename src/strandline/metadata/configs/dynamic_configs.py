@@ -13,6 +13,7 @@ from collections.abc import Mapping
 
 from strandline.metadata.configs.config_key import ConfigValue
 from strandline.metadata.configs.node_configs import NODE_CONFIGS
+from strandline.metadata.configs.tls_configs import DYNAMIC_TLS_KEYS, listener_and_key
 from strandline.metadata.configs.topic_configs import TOPIC_CONFIGS
 from strandline.metadata.records import BROKER_RESOURCE, CLUSTER_DEFAULT
 
@@ -32,6 +33,10 @@ OTHERS = (
     "producer.id.expiration.ms",
     "transaction.partition.verification.enable",
     "cordoned.log.dirs",
+    "max.connections",
+    "max.connections.per.ip",
+    "max.connections.per.ip.overrides",
+    "max.connection.creation.rate",
 )
 DYNAMIC_NODE_KEYS = frozenset((*TOPIC_DEFAULTS, *OTHERS))
 FOR_ONE_BROKER = frozenset(("cordoned.log.dirs",))
@@ -49,8 +54,18 @@ SYNONYMS = tuple(tuple(name for name, _ in row.synonyms) for row in TOPIC_CONFIG
 assert len({name for names in SYNONYMS for name in names}) == sum(map(len, SYNONYMS)), "a key stands in for one other"
 
 
+def is_dynamic(name: str) -> bool:
+    own = listener_and_key(name)
+    return name in DYNAMIC_NODE_KEYS if own is None else own[1] in DYNAMIC_TLS_KEYS
+
+
+def is_for_one_broker(name: str) -> bool:
+    """A broker has its own certificates, and its own listeners."""
+    return name in FOR_ONE_BROKER or listener_and_key(name) is not None
+
+
 def update_mode(name: str) -> str:
-    if name in FOR_ONE_BROKER:
+    if name in FOR_ONE_BROKER or name in DYNAMIC_TLS_KEYS:  # those by the listener's name alone
         return PER_BROKER
     return CLUSTER_WIDE if name in DYNAMIC_NODE_KEYS else READ_ONLY
 
@@ -74,7 +89,9 @@ def dynamic_value(configs: Mapping[tuple[int, str], Mapping[str, str]], broker: 
 
 def why_invalid_for_broker(name: str, value: str) -> str | None:
     """Why may a broker not have this value? None means it may."""
-    return NODE_CONFIGS[name].why_invalid(value) if name in NODE_CONFIGS else None
+    own = listener_and_key(name)
+    row = NODE_CONFIGS.get(name if own is None else own[1])
+    return row.why_invalid(value) if row is not None else None
 
 
 def why_not_together(setting: Mapping[str, ConfigValue]) -> str | None:

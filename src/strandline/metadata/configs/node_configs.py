@@ -1,11 +1,13 @@
 """Every key of a node's configuration: Kafka's name, type, default and limits, one row each.
 
-DescribeConfigs of a broker lists this table. Keys that Kafka has and that mean nothing here (thread pools, SASL, …) are
+DescribeConfigs of a broker lists this table. Keys that Kafka has and that mean nothing here (thread pools, …) are
 left out: a file may have them, and they are reported as unknown.
 """
 
 import sys
 
+from strandline.base.answer_memory import ANSWERS_BYTES_MAX
+from strandline.metadata.acls import principals_in
 from strandline.metadata.configs.config_key import (
     BOOLEAN,
     DOUBLE,
@@ -26,6 +28,7 @@ from strandline.metadata.configs.config_key import (
     each_of,
     one_of,
 )
+from strandline.metadata.configs.tls_configs import TLS_ROWS
 from strandline.metadata.configs.topic_configs import (
     COMPRESSION_TYPES,
     DAY,
@@ -36,10 +39,13 @@ from strandline.metadata.configs.topic_configs import (
 
 MIB = 1024 * 1024
 ALL_DIRECTORIES = "*"
+PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 METRICS_LISTENER = "strandline.metrics.listener"
 REPLICA_SELECTORS = tuple(
     f"org.apache.kafka.common.replica.{name}" for name in ("LeaderSelector", "RackAwareReplicaSelector")
 )
+
+STANDARD_AUTHORIZER = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
 
 
 def host_and_port(value: ConfigValue) -> str | None:
@@ -49,6 +55,22 @@ def host_and_port(value: ConfigValue) -> str | None:
     _, colon, port = value.rpartition(":")
     is_port = port.isascii() and port.isdigit() and len(port) < 6 and int(port) < 65536
     return None if colon and is_port else "expected host:port"
+
+
+def principals(value: ConfigValue) -> str | None:
+    assert isinstance(value, str)
+    wrong = [one for one in principals_in(value) if ":" not in one]
+    return f"expected a string in format principalType:principalName but got {wrong[0]}" if wrong else None
+
+
+def numbers_of_addresses(value: ConfigValue) -> str | None:
+    """ "address:number" entries, separated by commas."""
+    assert isinstance(value, str)
+    for entry in filter(None, value.split(",")):
+        address, colon, number = entry.rpartition(":")
+        if not (colon and address.strip() and number.strip().isascii() and number.strip().isdigit()):
+            return f"expected address:number, not {entry}"
+    return None
 
 
 def distinct_or_all(value: ConfigValue) -> str | OfList | None:
@@ -71,9 +93,10 @@ ROWS = (
     ConfigKey("advertised.listeners", LIST, None, distinct),
     ConfigKey("controller.listener.names", LIST, (), distinct, required=True),
     ConfigKey("inter.broker.listener.name", STRING),
-    ConfigKey("listener.security.protocol.map", STRING, ""),
     ConfigKey("cluster.secret.file", STRING),
     ConfigKey("cluster.secret.required", BOOLEAN, True),
+    ConfigKey("listener.security.protocol.map", STRING, ",".join(f"{name}:{name}" for name in PROTOCOLS)),
+    ConfigKey("security.inter.broker.protocol", STRING, "PLAINTEXT", one_of(*PROTOCOLS)),
     ConfigKey("controller.quorum.voters", LIST, ()),
     ConfigKey("controller.quorum.election.timeout.ms", INT, 1000, at_least(0)),
     ConfigKey("controller.quorum.fetch.timeout.ms", INT, 2000, at_least(0)),
@@ -89,6 +112,10 @@ ROWS = (
     ConfigKey("controlled.shutdown.enable", BOOLEAN, True),
     ConfigKey("request.timeout.ms", INT, 30_000, at_least(1)),
     ConfigKey("controller.socket.timeout.ms", INT, 30_000, at_least(1)),
+    # Permissions
+    ConfigKey("authorizer.class.name", STRING, "", one_of("", STANDARD_AUTHORIZER)),
+    ConfigKey("super.users", STRING, "", principals),
+    ConfigKey("allow.everyone.if.no.acl.found", BOOLEAN, False),
     # Where logs and metadata lie
     ConfigKey("log.dir", LIST, ("/tmp/kafka-logs",), distinct),
     ConfigKey("log.dirs", LIST, None, distinct),
@@ -214,6 +241,16 @@ ROWS = (
     ConfigKey("socket.request.max.bytes", INT, 100 * MIB, at_least(1)),
     ConfigKey("socket.listen.backlog.size", INT, 50, at_least(1)),
     ConfigKey("connections.max.idle.ms", LONG, 600_000),
+    # Limits against clients that take too much (KIP-308, KIP-402, KIP-612)
+    ConfigKey("max.connections", INT, INT_MAX, at_least(0)),
+    ConfigKey("max.connections.per.ip", INT, INT_MAX, at_least(0)),
+    ConfigKey("max.connections.per.ip.overrides", STRING, "", numbers_of_addresses),
+    ConfigKey("max.connection.creation.rate", INT, INT_MAX, at_least(0)),
+    ConfigKey("queued.max.request.bytes", LONG, -1),
+    # Not Kafka's, whose answers lie in files until the client takes them.
+    ConfigKey("strandline.queued.response.max.bytes", LONG, ANSWERS_BYTES_MAX, at_least(4 * MIB)),
+    ConfigKey("strandline.connection.setup.timeout.ms", LONG, 30_000),
+    *TLS_ROWS,
     # Not Kafka's: where metrics are served, as host:port. An empty host is 127.0.0.1, port 0 any free one.
     ConfigKey(METRICS_LISTENER, STRING, None, host_and_port),
 )

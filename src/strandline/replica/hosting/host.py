@@ -7,6 +7,7 @@ fails, and which error a client gets for a partition that is not led here.
 
 from collections.abc import Mapping
 
+from strandline.base.answer_memory import AnswerMemory
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import NodeId, TopicIdPartition, Uuid
 from strandline.base.ports import DiskError
@@ -50,6 +51,7 @@ class Host:
         self.image = Image()
         self.cluster = Cluster(me)
         self.timers = Timers()
+        self.answers = AnswerMemory(config.queued_answer_bytes_max)
         self.suspects = Suspects()
         self.replicated_in = self.replicated_out = 0  # bytes, from leaders and to followers
 

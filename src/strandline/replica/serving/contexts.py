@@ -165,6 +165,12 @@ class ParkedFetch:
         self.is_answered_soon = False
         self.done = False
 
+    def cut_to(self, bytes_max: int) -> int:
+        """There is not more memory for it now, and may not be before its time is over: it waits for any records."""
+        if self.min_bytes > bytes_max:
+            self.min_bytes = 1
+        return bytes_max
+
     def expire(self, now: Instant) -> list[Effect]:
         assert not self.done
         return self.answer(self, now)

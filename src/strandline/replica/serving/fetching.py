@@ -44,6 +44,8 @@ class Fetching:
         self.hints = hints
         config = host.config
         self.quota = quota_of(host.me, "leader", config)
+        self.answers = host.answers
+        self.answer_bytes_max = config.answer_bytes_max
         self.reading = Reading(host, hints, self.quota)
         self.sessions = Sessions(config, rng)
         self.waiting = 0  # Fetches
@@ -76,7 +78,7 @@ class Fetching:
         if replica >= 0:
             context.broker_epoch = broker_epoch
             self.record(context, named, effects, now)
-        parked = ParkedFetch(to, caller, request, context, self.host.config.answer_bytes_max, self.answer)
+        parked = ParkedFetch(to, caller, request, context, self.answer_bytes_max, self.answer)
         collected = self.reading.collect(parked, now)
         if (
             collected.is_urgent
@@ -167,9 +169,12 @@ class Fetching:
     def reply(self, parked: ParkedFetch, collected: Collected, now: Instant) -> Effect:
         assert not parked.done
         context = parked.context
+        parts, size, _, unread = collected
         is_consumer = context.replica < 0
         if not is_consumer:
             self.count_replicated(collected, now)
+        if size >= self.answers.counted_from:
+            self.answers.gave(size, now)
         parked.done = True
         if context.parked is parked:
             self.unpark(context)
@@ -179,7 +184,7 @@ class Fetching:
         last: Interest | None = None
         moved: dict[int, None] = {}
         fed: list[Interest] = []
-        for interest, data in collected.parts:
+        for interest, data in parts:
             if last is not None and (last.topic_id != interest.topic_id or last.topic != interest.topic):
                 topics.append(FetchableTopicResponse(topic=last.topic, topic_id=last.topic_id, partitions=tuple(run)))
                 run = []
@@ -203,16 +208,14 @@ class Fetching:
                 dirty.pop(interest, None)
         if last is not None:
             topics.append(FetchableTopicResponse(topic=last.topic, topic_id=last.topic_id, partitions=tuple(run)))
-        for interest in collected.unread:
+        for interest in unread:
             dirty[interest] = None
         for interest in fed:  # last, so that the others get their turn first
             dirty.pop(interest, None)
             dirty[interest] = None
         endpoints = self.endpoints(moved, parked.listener) if moved else ()
-        return Reply(
-            parked.to,
-            FetchResponse(session_id=context.session_id, responses=tuple(topics), node_endpoints=endpoints),
-        )
+        answer = FetchResponse(session_id=context.session_id, responses=tuple(topics), node_endpoints=endpoints)
+        return Reply(parked.to, answer)
 
     def endpoints(self, nodes: dict[int, None], listener: str) -> tuple[NodeEndpoint, ...]:
         return tuple(

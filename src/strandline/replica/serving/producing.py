@@ -134,14 +134,10 @@ class ParkedProduce:
         return self.answers()
 
     def response(self) -> ProduceResponse:
-        responses = [
-            TopicProduceResponse(
-                name=name,
-                topic_id=topic_id,
-                partition_responses=tuple([part.row if isinstance(part, Part) else part for part in parts]),
-            )
-            for name, topic_id, parts in self.rows
-        ]
+        responses: list[TopicProduceResponse] = []
+        for name, topic_id, parts in self.rows:
+            rows = tuple([part.row if isinstance(part, Part) else part for part in parts])
+            responses.append(TopicProduceResponse(name=name, topic_id=topic_id, partition_responses=rows))
         return ProduceResponse(responses=tuple(responses))
 
 

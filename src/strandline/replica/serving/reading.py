@@ -7,6 +7,8 @@ Rules:
     that it has fetched with that epoch's end here
   - limits: the first partition that has records yields at least one batch, whatever they say
   - a throttled follower out of sync gets no records while the quota is exceeded; it gets everything else
+  - the less memory is free for answers, the less a consumer gets; followers get what they ask for, since there are few
+    of them, and the high watermark waits for them
 """
 
 from typing import NamedTuple
@@ -46,6 +48,7 @@ class Reading:
         self.host = host
         self.hints = hints
         self.quota = quota
+        self.answers = host.answers
         self.select = SELECTORS[host.config.replica_selector]
 
     def resolve(self, interest: Interest) -> Hosted | None:
@@ -66,13 +69,14 @@ class Reading:
     def collect(self, parked: ParkedFetch, now: Instant) -> Collected:
         """Read what there is within the limits. Changes nothing but `dirty`, from which it takes what has no news."""
         context = parked.context
-        incremental = context.is_incremental
-        is_follower = context.replica >= 0
+        incremental, is_follower = context.is_incremental, context.replica >= 0
         rack = not is_follower and self.select is not None and parked.rack
         has_quota, committed = is_follower and self.quota.throttled, parked.read_committed
         parts: list[tuple[Interest, PartitionData]] = []
         unread: list[Interest] = []
         size, left, is_urgent = 0, parked.max_bytes, False
+        if left > self.answers.answer_max and not is_follower:
+            left = parked.cut_to(self.answers.answer_max)
         for interest in list(context.dirty) if incremental else context.interests.values():
             hosted = self.resolve(interest)
             role = None if hosted is None else hosted.role
@@ -87,8 +91,7 @@ class Reading:
                 is_urgent = True
                 continue
             assert hosted is not None and role is not None  # for the type checker
-            log = role.log
-            high_watermark, stable_end = role.high_watermark, role.last_stable_offset
+            log, high_watermark, stable_end = role.log, role.high_watermark, role.last_stable_offset
             upto = log.log_end_offset if is_follower else stable_end if committed else high_watermark  # guard: visible
             if interest.offset < upto:
                 read = None

@@ -4,7 +4,9 @@ A scrape reads the node's state between its events, a few hundred partitions at 
 between. One scrape runs at a time; the others wait. What goes wrong in one is an answer with status 500 and a line in
 the log: reading changes nothing, so the node goes on.
 
-Bounds: `CONNECTIONS_MAX` connections, `REQUEST_BYTES_MAX` bytes and `PATIENCE_S` seconds for a request.
+Bounds: `CONNECTIONS_MAX` connections, `REQUEST_BYTES_MAX` bytes and `HEAD_S` seconds for a request, `PATIENCE_S` for
+its answer. Over the number, the oldest connection whose other side is waited for gives way to the new one, so that idle
+connections block no scrape.
 """
 
 import asyncio
@@ -19,7 +21,7 @@ from strandline.base.metrics import Family
 from strandline.broker import gauges
 from strandline.broker.node import Node
 from strandline.server.clock import Clock
-from strandline.server.metrics import process
+from strandline.server.metrics import of_limits, process
 from strandline.server.metrics.exposition import CONTENT_TYPE, text_of
 from strandline.server.metrics.traffic import Traffic
 from strandline.server.network.net import Net
@@ -28,6 +30,7 @@ log = logging.getLogger("strandline")
 
 CONNECTIONS_MAX = 16
 REQUEST_BYTES_MAX = 16 * 1024
+HEAD_S = 5.0
 PATIENCE_S = 10.0
 PARTITIONS_PER_TURN = 500
 
@@ -42,7 +45,8 @@ class MetricsServer:
         self.node: Node | None = None
         self.sock: socket.socket | None = None
         self.server: asyncio.Server | None = None
-        self.connections: dict[asyncio.Task[None] | None, None] = {}
+        self.connections: dict[asyncio.Task[None], None] = {}  # the oldest first
+        self.idle: dict[asyncio.Task[None], None] = {}  # those that send no request, or do not read the answer
         self.scraping = asyncio.Lock()
 
     def bind(self) -> Endpoint:
@@ -69,7 +73,7 @@ class MetricsServer:
             self.server.close()
         if self.sock is not None:
             self.sock.close()
-        tasks = [task for task in self.connections if task is not None]
+        tasks = list(self.connections)
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
@@ -78,23 +82,39 @@ class MetricsServer:
 
     async def connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
-        assert task not in self.connections
-        self.connections[task] = None
+        assert task is not None and task not in self.connections
+        if len(self.connections) >= CONNECTIONS_MAX and self.idle:
+            oldest = next(iter(self.idle))
+            del self.idle[oldest], self.connections[oldest]
+            oldest.cancel()
+        self.connections[task] = self.idle[task] = None
+        writer.transport.set_write_buffer_limits(0)  # `drain` returns when the system has all of it
         try:
             if len(self.connections) <= CONNECTIONS_MAX:
-                await asyncio.wait_for(self.answer(reader, writer), PATIENCE_S)
+                async with asyncio.timeout(HEAD_S):
+                    head = await reader.readuntil(b"\r\n\r\n")
+                del self.idle[task]
+                async with asyncio.timeout(PATIENCE_S):
+                    writer.write(await self.answer(head))
+                    self.idle[task] = None
+                    await writer.drain()
         except (OSError, EOFError, TimeoutError, asyncio.LimitOverrunError):
             pass  # the asker is gone, too slow, or not an HTTP client: closing the connection is the answer
         except asyncio.CancelledError:
-            pass  # the node stops; Python 3.11 would report a cancelled task of a server as an error of the loop
+            # The node stops, or the connection gives way; Python 3.11 would report a cancelled task of a server as an
+            # error of the loop.
+            pass
         finally:
-            del self.connections[task]
-            writer.close()
+            self.connections.pop(task, None)
+            self.idle.pop(task, None)
+            if writer.transport.get_write_buffer_size():
+                writer.transport.abort()  # it would wait for its reader for ever
+            else:
+                writer.close()
             with suppress(OSError):
                 await writer.wait_closed()
 
-    async def answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        head = await reader.readuntil(b"\r\n\r\n")
+    async def answer(self, head: bytes) -> bytes:
         method, _, rest = head.partition(b" ")
         path = rest.partition(b" ")[0].partition(b"?")[0]
         if method not in (b"GET", b"HEAD"):
@@ -104,13 +124,14 @@ class MetricsServer:
         else:
             status, body = await self.scraped()
         kind = CONTENT_TYPE if status is HTTPStatus.OK else "text/plain; charset=utf-8"
-        writer.write(
-            f"HTTP/1.1 {status.value} {status.phrase}\r\nContent-Type: {kind}\r\n"
-            f"Content-Length: {len(body)}\r\nConnection: close\r\n\r\n".encode()
+        lines = (
+            f"HTTP/1.1 {status.value} {status.phrase}",
+            f"Content-Type: {kind}",
+            f"Content-Length: {len(body)}",
+            "Connection: close",
         )
-        if method != b"HEAD":
-            writer.write(body)
-        await writer.drain()
+        headers = "\r\n".join((*lines, "", "")).encode()
+        return headers if method == b"HEAD" else headers + body
 
     async def scraped(self) -> tuple[HTTPStatus, bytes]:
         try:
@@ -142,4 +163,5 @@ class MetricsServer:
     def families(self, node: Node, readings: list[gauges.PartitionReading]) -> Iterator[Family]:
         yield from gauges.families(node, readings, self.clock.now())
         yield from self.traffic.families(self.net)
+        yield from of_limits.families(self.net)
         yield from process.families()

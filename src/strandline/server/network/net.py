@@ -4,12 +4,11 @@ Invariants:
   - answers leave in the order of requests, whatever order the node replies in;
   - a connection has at most `UNANSWERED_MAX` unanswered requests: at the bound, while its write buffer is above the
     high-water mark, and while it is throttled, nothing more is read from it;
-  - a frame that cannot be parsed costs its own connection and one log line, nothing else;
+  - a frame that cannot be parsed costs its own connection and at most one log line, nothing else;
   - the node hears of every connection's end, once.
 """
 
 import asyncio
-import logging
 import socket
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -18,6 +17,7 @@ from typing import cast
 
 from msgspec.structs import replace
 
+from strandline.base.answer_memory import AnswerMemory
 from strandline.base.effects import (
     Authenticated,
     Caller,
@@ -33,24 +33,30 @@ from strandline.base.effects import (
 from strandline.base.errors import ErrorCode
 from strandline.base.ports import Buffer
 from strandline.base.value import Value
-from strandline.server.network.framing import Framed
+from strandline.server.network.accepting import Acceptor
+from strandline.server.network.counted_requests import count_requests
+from strandline.server.network.handshakes import HANDSHAKES_MAX, Refusal, shake_hands
+from strandline.server.network.joining import joining
+from strandline.server.network.limits import ConnectionLimits, LimitsConfig
+from strandline.server.network.refusals import LogLimit, log, printable
+from strandline.server.network.request_memory import RequestMemory
+from strandline.server.network.unsent import WRITE_BUFFER_BYTES, Slot, Unsent
+from strandline.server.network.watch import Watch
+from strandline.server.tls.listener_tls import ListenerTls, Unmapped
 from strandline.wire.api import API_VERSIONS, APIS, advertised_versions, is_allowed
 from strandline.wire.frame import Unsupported, UnsupportedVersion, decode_request, encode_response
 from strandline.wire.messages.cluster.api_versions import ApiVersionsResponse
 from strandline.wire.primitive import Malformed
 
-log = logging.getLogger("strandline")
-
 UNANSWERED_MAX = 64
-WRITE_BUFFER_BYTES = 1024 * 1024
+PARTS_OF_FRAMES = 2  # parts of large frames have memory for so many of the largest, over all connections
+PARTS_BYTES_MIN = 64 * 1024 * 1024
 TLS_HANDSHAKE = 0x1603  # the first two bytes of every TLS connection: a handshake record, of version 3
 # Which APIs a listener answers: key is_controller.
 SERVED = {
     is_controller: frozenset(api.key for api in APIS if is_allowed(api.key, is_controller=is_controller))
     for is_controller in (True, False)
 }
-
-Slot = Sequence[Buffer] | None  # None until the node has replied
 
 
 class NetConfig(Value, frozen=True):
@@ -62,6 +68,9 @@ class NetConfig(Value, frozen=True):
     backlog: int = 50
     idle_ms_max: int = 600_000
     believes_strangers: bool = False  # everybody may act as a node
+    setup_ms_max: int = 30_000  # until the first request; 0 or less: as long as it may be idle
+    queued_request_bytes_max: int = -1  # −1: no bound
+    limits: LimitsConfig = LimitsConfig()
 
 
 class Listener(Value, frozen=True):
@@ -69,26 +78,43 @@ class Listener(Value, frozen=True):
     host: str
     port: int  # 0: any free port
     is_controller: bool
+    tls: ListenerTls | None = None  # None: it is not encrypted
 
 
-class Connection(Framed):
+class Connection(Unsent):
     looked_at = 0  # when the clock was last read, by a connection that measures
+    address = ""  # of the other side
+    is_counted = False  # by the limits
 
     def __init__(self, net: "Net", number: int, listener: Listener) -> None:
-        super().__init__(net.config.request_bytes_max)
-        self.net = net
+        super().__init__(net.config.request_bytes_max, net.requests)
+        self.net = self.owner = net
         self.number = number
         self.on_event: Callable[[Event], None] = net.on_event
         self.listener = listener
         self.served = SERVED[listener.is_controller]
         self.transport: asyncio.Transport
+        self.write: Callable[[Sequence[Buffer]], None]
         self.first = 0  # sequence of slots[0]
         self.slots: deque[Slot] = deque()
         self.caller = Caller("", "", listener.name)
-        self.writable = True
         self.heard = True  # since the last sweep of idle connections
         self.closed = False
+        self.opened_s = net.loop.time()
         self.throttles = 0  # that are not over
+
+    @property
+    def is_protected(self) -> bool:
+        return self.listener.name in self.net.limits.config.node_listeners
+
+    @property
+    def is_set_up(self) -> bool:
+        """Has it sent a request?"""
+        return self.first + len(self.slots) > 0
+
+    @property
+    def is_of_node(self) -> bool:
+        return self.is_protected if self.net.config.believes_strangers else self.caller.is_node
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert self.number not in self.net.connections
@@ -96,18 +122,28 @@ class Connection(Framed):
         transport.set_write_buffer_limits(high=WRITE_BUFFER_BYTES)
         peer = transport.get_extra_info("peername") or ("", 0)
         self.caller = Caller("", peer[0], self.listener.name, is_node=self.net.config.believes_strangers)
+        self.write = transport.writelines
         sock = transport.get_extra_info("socket")
         with suppress(OSError):  # the other side may have closed already; the transport reports that
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             if self.net.config.send_buffer_bytes > 0:
                 sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, self.net.config.send_buffer_bytes)
         self.net.connections[self.number] = self
+        if self.listener.tls is not None:
+            self.encrypted(self.listener.tls)
+
+    def encrypted(self, tls: ListenerTls) -> None:
+        self.write = joining(self.transport)
+        try:
+            certificate = self.transport.get_extra_info("ssl_object").getpeercert(binary_form=True)
+            self.caller = replace(self.caller, principal=tls.principal_of(certificate))
+        except Unmapped as error:
+            self.refuse(str(error))
 
     def connection_lost(self, error: Exception | None) -> None:
         assert self.net.connections.get(self.number) is self, "a connection ends once"
         self.closed = self.stopped = True
-        self.slots.clear()
-        del self.net.connections[self.number]
+        self.net.gone(self)
         self.net.on_event(Disconnected(self.number))
 
     def frame_received(self, frame: memoryview) -> None:
@@ -174,6 +210,7 @@ class Connection(Framed):
         if place > 0:
             assert slots[place] is None, "a request is answered once"
             slots[place] = answer
+            self.keep(answer)
             return
         slots.popleft()
         self.first += 1
@@ -184,21 +221,30 @@ class Connection(Framed):
                 slots.popleft()
                 self.first += 1
             answer = ready
+            if self.kept:
+                self.recount_kept()
         if answer:
-            self.transport.writelines(answer)
-        if self.stopped and self.writable and len(slots) <= UNANSWERED_MAX // 2:
+            self.write(answer)
+        if self.stopped:
+            self.answered_while_stopped()
+
+    def answered_while_stopped(self) -> None:
+        if not self.writable:
+            self.unsent_grew()
+        elif len(self.slots) <= UNANSWERED_MAX // 2:
             # Later, because parsing gives events to the node, which may be performing effects right now.
             self.net.loop.call_soon(self.resume)
 
-    def stop(self) -> None:
-        if not self.stopped:
-            self.stopped = True
-            self.transport.pause_reading()
-
     def resume(self) -> None:
         assert self.stopped or not self.closed, "nothing more is read"
-        has_room = self.writable and not self.throttles and len(self.slots) < UNANSWERED_MAX
-        if self.stopped and has_room and not self.closed:
+        if (
+            self.stopped
+            and self.writable
+            and not self.throttles
+            and not self.closed
+            and len(self.slots) < UNANSWERED_MAX
+            and self.kept <= WRITE_BUFFER_BYTES
+        ):
             self.stopped = False
             self.parse_rest()
             if not self.stopped:
@@ -216,13 +262,9 @@ class Connection(Framed):
         self.heard = True  # it was not idle
         self.resume()
 
-    def pause_writing(self) -> None:
-        self.writable = False
+    def wait_for_memory(self) -> None:
         self.stop()
-
-    def resume_writing(self) -> None:
-        self.writable = True
-        self.net.loop.call_soon(self.resume)
+        self.memory.wait(self)
 
     def size_refused(self, size: int) -> None:
         assert not 0 <= size <= self.frame_bytes_max
@@ -233,7 +275,9 @@ class Connection(Framed):
 
     def refuse(self, why: str) -> None:
         assert why
-        log.warning("closing connection %d from %s on %s: %s", self.number, self.caller.host, self.listener.name, why)
+        if self.net.log_limit.may_print("closed connections", self.caller.host, self.net.now_ms()):
+            why, host = printable(why), self.caller.host
+            log.warning("closing connection %d from %s on %s: %s", self.number, host, self.listener.name, why)
         self.close()
 
     def close(self) -> None:
@@ -256,8 +300,15 @@ class Net:
         self.connections: dict[int, Connection] = {}
         self.last_number = 0
         self.bound: list[tuple[Listener, socket.socket]] = []
-        self.servers: list[asyncio.AbstractServer] = []
+        self.acceptors: list[Acceptor] = []
+        self.coming: set[asyncio.Task[None]] = set()  # connections that the loop does not serve yet
         self.sweeper: asyncio.TimerHandle | None = None
+        self.limits = ConnectionLimits(config.limits)
+        self.log_limit = LogLimit()
+        self.answers = AnswerMemory()
+        parts_max = max(PARTS_OF_FRAMES * config.request_bytes_max, PARTS_BYTES_MIN)
+        self.requests = RequestMemory(parts_max, config.queued_request_bytes_max, loop.call_soon)
+        self.watch = Watch(self, config.setup_ms_max, config.idle_ms_max)
         self.make_connection: Callable[[Net, int, Listener], Connection] = Connection  # or one that measures
 
     def bind(self, listeners: Sequence[Listener]) -> dict[str, Endpoint]:
@@ -283,21 +334,79 @@ class Net:
         return where
 
     async def serve(self) -> None:
-        assert not self.servers, "served once"
+        assert not self.acceptors, "served once"
         assert self.bound, "bound first"
         for listener, sock in self.bound:
-            accept = self.accepting(listener)
-            self.servers.append(await self.loop.create_server(accept, sock=sock, backlog=self.config.backlog))
+            admit = self.admitting(listener)
+            acceptor = Acceptor(self.loop, listener.name, sock, self.limits, self.log_limit, admit)
+            acceptor.begin(self.config.backlog)
+            self.acceptors.append(acceptor)
         if self.config.idle_ms_max > 0:
             self.sweep()
+        self.watch.begin()
 
-    def accepting(self, listener: Listener) -> Callable[[], Connection]:
-        def accept() -> Connection:
+    def admitting(self, listener: Listener) -> Callable[[socket.socket, str], None]:
+        def admit(sock: socket.socket, address: str) -> None:
+            if listener.tls is not None and len(self.coming) >= HANDSHAKES_MAX:
+                self.limits.closed(listener.name, address)
+                sock.close()
+                return
             self.last_number += 1
             assert self.last_number not in self.connections
-            return self.make_connection(self, self.last_number, listener)
+            connection = self.make_connection(self, self.last_number, listener)
+            connection.address, connection.is_counted = address, True
+            if self.requests.counts_all:
+                count_requests(connection)
+            if self.limits.is_over:
+                self.watch.give_one_up()
+            task = self.loop.create_task(self.open(connection, sock))
+            self.coming.add(task)
+            task.add_done_callback(self.coming.discard)
 
-        return accept
+        return admit
+
+    async def open(self, connection: Connection, sock: socket.socket) -> None:
+        tls = connection.listener.tls
+        try:
+            if tls is None:
+                await self.loop.connect_accepted_socket(lambda: connection, sock)
+            elif (refusal := await shake_hands(self.loop, sock, lambda: connection, tls)) is not None:
+                self.report_handshake(connection, refusal)
+        except OSError:  # the other side has gone
+            sock.close()
+        finally:
+            if connection.number not in self.connections:
+                self.uncount(connection)
+
+    def report_handshake(self, connection: Connection, refusal: Refusal) -> None:
+        """Whoever only looks whether somebody listens closes the connection, and looks often."""
+        host, name = connection.address, connection.listener.name
+        if refusal.is_closed:
+            log.debug("no TLS with %s on %s: %s", host, name, refusal.why)
+        elif self.log_limit.may_print("failed handshakes", host, self.now_ms()):
+            log.warning("no TLS with %s on %s: %s", host, name, printable(refusal.why))
+
+    def gone(self, connection: Connection) -> None:
+        """Nothing of a connection is left."""
+        del self.connections[connection.number]
+        connection.forget_answers()
+        connection.forget_large()
+        self.requests.waiting.pop(connection, None)
+        self.uncount(connection)
+
+    def uncount(self, connection: Connection) -> None:
+        if connection.is_counted:
+            connection.is_counted = False
+            self.limits.closed(connection.listener.name, connection.address)
+            for acceptor in self.acceptors:
+                acceptor.one_closed()
+
+    def answers_grew(self) -> None:
+        if self.answers.held > self.answers.bytes_max:
+            self.watch.relieve_soon()
+
+    def now_ms(self) -> int:
+        return int(self.loop.time() * 1000)
 
     def reply(self, effect: Reply) -> None:
         connection = self.connections.get(effect.to.connection)
@@ -335,10 +444,13 @@ class Net:
         """Stop listening; let what is written go out for at most `patience` seconds."""
         if self.sweeper is not None:
             self.sweeper.cancel()
-        for server in self.servers:
-            server.close()
+        self.watch.end()
+        for acceptor in self.acceptors:
+            acceptor.close()
         for _, sock in self.bound:
             sock.close()
+        for task in list(self.coming):
+            task.cancel()
         for connection in list(self.connections.values()):
             connection.close()
         deadline = self.loop.time() + patience

@@ -14,8 +14,9 @@ import asyncio
 import errno
 import logging
 import socket
+import ssl
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from secrets import token_hex
 from typing import cast
 
@@ -24,6 +25,10 @@ from strandline.base.ports import Buffer
 from strandline.security.sasl.node_secret import Introduction, version_of
 from strandline.security.secret import ClusterSecret
 from strandline.server.network.framing import Framed
+from strandline.server.network.joining import joining
+from strandline.server.network.request_memory import RequestMemory
+from strandline.server.tls.alerts import alerts
+from strandline.server.tls.words import why_failed
 from strandline.wire.api import api_of
 from strandline.wire.frame import decode_response, encode_request
 from strandline.wire.primitive import Malformed
@@ -79,7 +84,7 @@ class Link(Framed):
     """One outbound connection and the requests that wait on it."""
 
     def __init__(self, peers: "Peers", endpoint: Endpoint, channel: str) -> None:
-        super().__init__(ANSWER_BYTES_MAX)
+        super().__init__(ANSWER_BYTES_MAX, RequestMemory())
         self.peers = peers
         self.endpoint = endpoint
         self.channel = channel
@@ -89,6 +94,8 @@ class Link(Framed):
         self.is_ready = False
         self.introduction: Introduction | None = None  # while the other side does not know us yet
         self.transport: asyncio.Transport | None = None
+        self.is_encrypted = False
+        self.write: Callable[[Sequence[Buffer]], None]
         self.closed = False
         self.dialing = peers.loop.create_task(self.open())
 
@@ -101,14 +108,26 @@ class Link(Framed):
             outcome.close()
         else:
             try:
-                await self.peers.loop.create_connection(lambda: self, sock=outcome)
-            except OSError:  # the peer closed it already
+                await self.connect(outcome)
+            except OSError as error:  # the peer closed it already, or one side rejects the other's certificate
+                if isinstance(error, ssl.SSLError):
+                    log.warning("no TLS with %s: %s", self.name(), why_failed(error))
                 self.fail(Failure.CLOSED, Failure.CLOSED)
+
+    async def connect(self, sock: socket.socket) -> None:
+        loop, tls = self.peers.loop, self.peers.tls_to(self.endpoint)
+        if tls is None:
+            await loop.create_connection(lambda: self, sock=sock)
+            return
+        self.is_encrypted = True
+        with alerts(sock):
+            await loop.create_connection(lambda: self, sock=sock, ssl=tls, server_hostname=self.endpoint.host)
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert self.transport is None
         self.transport = transport = cast(asyncio.Transport, transport)  # uvloop's are not a subclass of it
         transport.set_write_buffer_limits(high=WRITE_BUFFER_BYTES)
+        self.write = joining(transport) if self.is_encrypted else transport.writelines
         if self.closed:
             transport.abort()
         elif self.peers.secret is None:
@@ -124,12 +143,12 @@ class Link(Framed):
         self.is_ready = True
         self.introduction = None
         if self.unsent:
-            self.transport.writelines(self.unsent)
+            self.write(self.unsent)
             self.unsent = []
 
     def introduce(self, message: Message) -> None:
         assert self.transport is not None
-        self.transport.writelines(encode_request(message, version_of(type(message)), 0, self.peers.client_id))
+        self.write(encode_request(message, version_of(type(message)), 0, self.peers.client_id))
 
     def introduction_answered(self, introduction: Introduction, frame: memoryview) -> None:
         """Before anything else is answered: a request must not reach somebody who only pretends to be a node."""
@@ -155,7 +174,7 @@ class Link(Framed):
         self.waiting.append((correlation_id, effect, timer))
         if self.is_ready:
             assert self.transport is not None
-            self.transport.writelines(frame)
+            self.write(frame)
         else:
             self.unsent += frame
 
@@ -219,7 +238,14 @@ class Link(Framed):
 
 
 class Peers:
-    def __init__(self, loop: asyncio.AbstractEventLoop, client_id: str, on_event: Callable[[Event], None]) -> None:
+    def __init__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        client_id: str,
+        on_event: Callable[[Event], None],
+        tls_to: Callable[[Endpoint], ssl.SSLContext | None] = lambda _: None,
+    ) -> None:
+        self.tls_to = tls_to  # None: the connection is not encrypted
         self.loop = loop
         self.client_id = client_id
         self.on_event = on_event

@@ -13,8 +13,8 @@ from strandline.replica.serving.selection import RACK_AWARE
 from strandline.sim.runs.transactional import TRANSACTIONAL, has_transactions, with_transactions
 from strandline.sim.world.options import Options, draw_options
 
-READING, COMPACTED, MEMBERS, STRAINED = "reading", "compacted", "members", "strained"
-UNDRAWN = (READING, COMPACTED, MEMBERS, STRAINED, *TRANSACTIONAL)  # workloads that are drawn apart
+READING, COMPACTED, LASTING, MEMBERS, STRAINED = "reading", "compacted", "compacted, lasting", "members", "strained"
+UNDRAWN = (READING, COMPACTED, LASTING, MEMBERS, STRAINED, *TRANSACTIONAL)  # workloads that are drawn apart
 OVERLAPPING = (  # of the scripted faults: those that need no plan of their own
     "ping pong",
     "held records",
@@ -33,6 +33,7 @@ FIRST_READING = 101  # seeds before it are those that planted bugs are recorded 
 FIRST_STRANGE = 101  # likewise
 FIRST_RARE = 301  # likewise, of what was drawn later
 FIRST_LATE = 100_001  # likewise, of what was drawn last
+FIRST_LASTING = 22_000_001  # seeds before it are those that plans and regressions are recorded with
 
 
 class Fault(Value, frozen=True):
@@ -327,10 +328,11 @@ def with_compaction(plan: Plan) -> Plan:
     """The same with a compacted topic and a cleaner that never rests."""
     eager = {"log.cleaner.backoff.ms": "50", "log.cleaner.min.cleanable.ratio": "0.01", "log.roll.ms": "300"}
     options = plan.options
+    workload = LASTING if plan.seed >= FIRST_LASTING else COMPACTED
     chosen = structs.replace(
         options,
         settings=options.settings | eager | {"log.retention.check.interval.ms": "200"},
-        workloads=(*options.workloads, COMPACTED),
+        workloads=(*options.workloads, workload),
     )
     return structs.replace(plan, options=chosen)
 

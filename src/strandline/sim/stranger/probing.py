@@ -13,6 +13,7 @@ from typing import Any
 from strandline.base.effects import Answered, Event, Reply, Send
 from strandline.base.ids import METADATA_TOPIC, METADATA_TOPIC_ID, ZERO_UUID, NodeId, Uuid
 from strandline.base.value import Value
+from strandline.metadata.configs.node_configs import STANDARD_AUTHORIZER
 from strandline.sim.clients.admin import Admin
 from strandline.sim.hostile import (
     PLAIN_NUMBERS,
@@ -50,6 +51,8 @@ FIND_COORDINATOR, JOIN_GROUP, CREATE_TOPICS, INIT_PRODUCER_ID = 10, 11, 19, 22
 MEMBER_ID_REQUIRED = 79
 BY_ID = 13  # the Produce that names topics by id
 SETTINGS = {
+    "authorizer.class.name": STANDARD_AUTHORIZER,
+    "super.users": "User:ANONYMOUS",
     "replica.lag.time.max.ms": "2000",
     "replica.high.watermark.checkpoint.interval.ms": "500",
     "log.flush.offset.checkpoint.interval.ms": "500",

@@ -3,7 +3,7 @@
 from strandline.base.ids import TopicPartition
 from strandline.sim.clients.committer import Committer, Lapsed
 from strandline.sim.clients.consumer import Consumer
-from strandline.sim.clients.keyed import Keyed
+from strandline.sim.clients.keyed import Keyed, Lasting
 from strandline.sim.clients.member import LONG_SESSION_MS, SESSION_MS, Member
 from strandline.sim.clients.nearby import Nearby, Roamer
 from strandline.sim.clients.odd import Odd
@@ -126,6 +126,8 @@ class Reading(Workload):
 class Compacted(Workload):
     """A compacted topic. What is gone from it nobody misses, so that no consumer's history is judged."""
 
+    producer: type[Keyed] = Keyed
+
     def setup(self) -> None:
         self.admin.errands.append(
             self.admin.create(
@@ -139,9 +141,16 @@ class Compacted(Workload):
     def start(self) -> None:
         at, pace = TopicPartition("compacted", 0), self.setting.pace_ms
         self.writers += [
-            Keyed(self.stage, "pl", at, pace_ms=pace),
-            Keyed(self.stage, "pm", at, acks=1, pace_ms=4 * pace),
+            self.producer(self.stage, "pl", at, pace_ms=pace),
+            self.producer(self.stage, "pm", at, acks=1, pace_ms=4 * pace),
         ]
+
+
+class CompactedLasting(Compacted):
+    """The same where some keys come only once. Where all keys come again and again, a log that has lost an old segment
+    lacks the last record of none."""
+
+    producer = Lasting
 
 
 class Members(Workload):
@@ -197,6 +206,7 @@ WORKLOADS: dict[str, type[Workload]] = {
     "unclean": Unclean,
     "reading": Reading,
     "compacted": Compacted,
+    "compacted, lasting": CompactedLasting,
     "members": Members,
     "strained": Strained,
     "transactions": Transacting,

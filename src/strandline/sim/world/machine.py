@@ -33,6 +33,7 @@ from strandline.base.effects import (
 from strandline.base.ids import NodeId, TopicIdPartition, Uuid
 from strandline.base.ports import DiskError, DiskFull
 from strandline.base.time import NEVER, Instant
+from strandline.broker.authorizing.guarded import node_of
 from strandline.broker.config import NodeConfig
 from strandline.broker.node import Node
 from strandline.broker.parts import prepare
@@ -163,7 +164,8 @@ class Machine(Station):
         self.world.laws.starts(self)
         with self.world.holding(f"{self.name} starts"):
             try:
-                self.node = Node(prepare(self.config, self.disk, rng, self.where, self.clock.now()), self.clock.now())
+                parts = prepare(self.config, self.disk, rng, self.where, self.clock.now())
+                self.node = node_of(parts, self.clock.now())
             except DiskFull as error:
                 self.stop_without_room(error)
                 return

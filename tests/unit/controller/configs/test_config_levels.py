@@ -15,11 +15,12 @@ from strandline.metadata.configs.dynamic_configs import (
     dynamic_value,
 )
 from strandline.metadata.configs.node_configs import NODE_CONFIGS
+from strandline.metadata.configs.tls_configs import DYNAMIC_TLS_KEYS
 from strandline.metadata.configs.topic_configs import TOPIC_CONFIGS
 
 E = ErrorCode
 OTHERS = sorted(DYNAMIC_NODE_KEYS - TOPIC_DEFAULTS.keys() - FOR_ONE_BROKER)
-READ_ONLY = sorted(NODE_CONFIGS.keys() - DYNAMIC_NODE_KEYS)
+READ_ONLY = sorted(NODE_CONFIGS.keys() - DYNAMIC_NODE_KEYS - DYNAMIC_TLS_KEYS)
 # Where small numbers will not do.
 VALUES = {
     "BOOLEAN": ("true", "false"),
@@ -105,3 +106,29 @@ def test_what_is_read_only_is_refused_at_both_levels_in_kafkas_words(name: str) 
         refused = alter(cluster, row)[0]
         assert refused.error_code == E.INVALID_REQUEST
         assert refused.error_message == f"Cannot update these configs dynamically: [{name}]"
+
+
+@each("name", sorted(DYNAMIC_TLS_KEYS))
+def test_certificates_are_given_to_one_listener_of_one_broker(name: str) -> None:
+    """In Kafka's words."""
+    cluster, value = Cluster(brokers=1), "PEM"
+    only = "These security configs can be dynamically updated only per-listener using the listener prefix: "
+    level = "Cannot update these configs at default cluster level, broker id must be specified: "
+    own = f"listener.name.external.{name}"
+    for row, why in (
+        (broker((name, SET, value), name="1"), f"{only}[{name}]"),
+        (broker((own, SET, value)), f"{level}[{own}]"),
+        (
+            broker((f"listener.name.external.{name}.x", SET, value), name="1"),
+            "Cannot update these configs dynamically: ",
+        ),
+    ):
+        refused = alter(cluster, row)[0]
+        assert (refused.error_code, (refused.error_message or "")[: len(why)]) == (E.INVALID_REQUEST, why)
+    assert alter(cluster, broker((own, SET, value), name="1"))[0].error_code == E.NONE
+
+
+def test_a_certificates_type_is_checked_for_a_listener_too() -> None:
+    refused = alter(Cluster(brokers=1), broker(("listener.name.external.ssl.keystore.type", SET, "JKS"), name="1"))[0]
+    assert refused.error_code == E.INVALID_REQUEST
+    assert "only Java reads this format" in (refused.error_message or "")

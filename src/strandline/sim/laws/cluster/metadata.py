@@ -152,5 +152,6 @@ def parts_of(image: Image) -> tuple[str, ...]:
         *sorted(configs),
         *sorted(brokers),
         repr(sorted(image.features.items())),
+        repr(sorted(image.acls.items())),
         str(image.next_producer_id),
     )

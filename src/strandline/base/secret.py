@@ -8,3 +8,5 @@ class Secret(Value, frozen=True):
 
     def __repr__(self) -> str:
         return "Secret(…)"
+
+    __str__ = __repr__

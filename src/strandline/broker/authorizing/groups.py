@@ -1,0 +1,209 @@
+"""Requests about several groups, or about a group and topics. Those about one group alone are rows of the table."""
+
+from typing import Any
+
+from msgspec.structs import replace
+
+from strandline.base.effects import Received, Reply
+from strandline.base.errors import ErrorCode, message_of
+from strandline.broker.authorizing.refusals import committed, not_found
+from strandline.broker.authorizing.verdict import Split, Verdict, may, may_topic, parted, refuse, with_rows
+from strandline.broker.handlers.port import NodePort
+from strandline.metadata.acls import AclOperation, ResourceType
+from strandline.security.acls.authorizer import Rights
+from strandline.wire.messages.groups.describe_groups import (
+    DescribedGroup,
+    DescribeGroupsRequest,
+    DescribeGroupsResponse,
+)
+from strandline.wire.messages.groups.find_coordinator import (
+    GROUP,
+    TRANSACTION,
+    FindCoordinatorRequest,
+    FindCoordinatorResponse,
+)
+from strandline.wire.messages.groups.offset_commit import OffsetCommitRequest, OffsetCommitResponse
+from strandline.wire.messages.groups.offset_fetch import (
+    OffsetFetchRequest,
+    OffsetFetchRequestTopic,
+    OffsetFetchRequestTopics,
+    OffsetFetchResponse,
+    OffsetFetchResponseGroup,
+    OffsetFetchResponsePartition,
+    OffsetFetchResponsePartitions,
+    OffsetFetchResponseTopic,
+    OffsetFetchResponseTopics,
+)
+
+TOPIC_DENIED = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+GROUP_DENIED = ErrorCode.GROUP_AUTHORIZATION_FAILED
+DESCRIBE, READ = AclOperation.DESCRIBE, AclOperation.READ
+MANY_KEYS_SINCE = 4  # versions of FindCoordinator
+MANY_GROUPS_SINCE = 8  # of OffsetFetch
+GROUP_ERROR_SINCE = 2
+
+
+def may_group(rights: Rights, operation: AclOperation, group_id: str) -> bool:
+    return rights.allows(operation, ResourceType.GROUP, group_id)
+
+
+# --- FindCoordinator
+
+COORDINATED: dict[int, tuple[ResourceType, ErrorCode]] = {
+    GROUP: (ResourceType.GROUP, GROUP_DENIED),
+    TRANSACTION: (ResourceType.TRANSACTIONAL_ID, ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED),
+}
+
+
+def find_coordinator(node: NodePort, received: Received, rights: Rights) -> Verdict:
+    del node
+    request: FindCoordinatorRequest = received.message
+    if request.key_type not in COORDINATED:
+        return received  # rejected, whoever asks
+    resource_type, error = COORDINATED[request.key_type]
+    if received.to.api_version < MANY_KEYS_SINCE:
+        if rights.allows(DESCRIBE, resource_type, request.key):
+            return received
+        row = not_found(request.key, error)
+        return [
+            Reply(
+                received.to,
+                FindCoordinatorResponse(
+                    error_code=error, error_message=message_of(error), node_id=row.node_id, host=row.host, port=row.port
+                ),
+            )
+        ]
+    kept, refused = parted(request.coordinator_keys, lambda key: rights.allows(DESCRIBE, resource_type, key))
+    rows = [not_found(key, error) for key in refused]
+    changes = {"coordinator_keys": kept}
+    return with_rows(received, changes, FindCoordinatorResponse, "coordinators", rows, any_left=bool(kept))
+
+
+# --- committed offsets
+
+
+def commit_offsets(node: NodePort, received: Received, rights: Rights) -> Verdict:
+    del node
+    request: OffsetCommitRequest = received.message
+    if not may_group(rights, READ, request.group_id):
+        return refuse(received, GROUP_DENIED)
+    kept, refused = parted(request.topics, lambda topic: may_topic(rights, READ, topic.name))
+    rows = [committed(topic, TOPIC_DENIED) for topic in refused]
+    return with_rows(received, {"topics": kept}, OffsetCommitResponse, "topics", rows, any_left=bool(kept))
+
+
+def fetch_offsets(node: NodePort, received: Received, rights: Rights) -> Verdict:
+    """Describe on the group, and on each topic. Who asks for all topics is shown those that it may describe."""
+    del node
+    if received.to.api_version >= MANY_GROUPS_SINCE:
+        return fetch_of_groups(received, rights)
+    request: OffsetFetchRequest = received.message
+    if not may_group(rights, DESCRIBE, request.group_id):
+        return [Reply(received.to, no_offsets(request, received.to.api_version))]
+    if request.topics is None:
+        return Split(received, lambda response: replace(response, topics=describable(response.topics, rights)))
+    kept, refused = parted(request.topics, lambda topic: may_topic(rights, DESCRIBE, topic.name))
+    rows = [hidden_offsets(topic, TOPIC_DENIED) for topic in refused]
+    return with_rows(received, {"topics": kept}, OffsetFetchResponse, "topics", rows, any_left=bool(kept))
+
+
+def no_offsets(request: OffsetFetchRequest, version: int) -> OffsetFetchResponse:
+    """Version 1 has no error of the group: each partition has it."""
+    if version >= GROUP_ERROR_SINCE:
+        return OffsetFetchResponse(error_code=GROUP_DENIED)
+    return OffsetFetchResponse(topics=tuple(hidden_offsets(topic, GROUP_DENIED) for topic in request.topics or ()))
+
+
+def hidden_offsets(topic: OffsetFetchRequestTopic, error: ErrorCode) -> OffsetFetchResponseTopic:
+    rows = tuple(
+        OffsetFetchResponsePartition(partition_index=index, committed_offset=-1, error_code=error)
+        for index in topic.partition_indexes
+    )
+    return OffsetFetchResponseTopic(name=topic.name, partitions=rows)
+
+
+def hidden_offsets_of_group(topic: OffsetFetchRequestTopics) -> OffsetFetchResponseTopics:
+    rows = tuple(
+        OffsetFetchResponsePartitions(partition_index=index, committed_offset=-1, error_code=TOPIC_DENIED)
+        for index in topic.partition_indexes
+    )
+    return OffsetFetchResponseTopics(name=topic.name, topic_id=topic.topic_id, partitions=rows)
+
+
+def describable(topics: tuple[Any, ...], rights: Rights) -> tuple[Any, ...]:
+    return tuple(topic for topic in topics if may_topic(rights, DESCRIBE, topic.name))
+
+
+def fetch_of_groups(received: Received, rights: Rights) -> Verdict:
+    request: OffsetFetchRequest = received.message
+    kept = []
+    refused: dict[int, OffsetFetchResponseGroup] = {}
+    hidden: list[list[OffsetFetchResponseTopics] | None] = []  # of each group that is left; None: it asks for all
+    for at, group in enumerate(request.groups):
+        if not may_group(rights, DESCRIBE, group.group_id):
+            refused[at] = OffsetFetchResponseGroup(group_id=group.group_id, error_code=GROUP_DENIED)
+        elif group.topics is None:
+            kept.append(group)
+            hidden.append(None)
+        else:
+            topics, others = parted(group.topics, lambda topic: may_topic(rights, DESCRIBE, topic.name))
+            kept.append(replace(group, topics=topics))
+            hidden.append([hidden_offsets_of_group(topic) for topic in others])
+    if not kept:
+        return [Reply(received.to, OffsetFetchResponse(groups=tuple(refused.values())))]
+
+    def merge(response: Any) -> Any:
+        assert len(response.groups) == len(hidden)
+        answers = iter([of_group(row, rows, rights) for row, rows in zip(response.groups, hidden, strict=True)])
+        return replace(
+            response, groups=tuple(refused[at] if at in refused else next(answers) for at in range(len(request.groups)))
+        )
+
+    return Split(replace(received, message=replace(request, groups=tuple(kept))), merge)
+
+
+def of_group(
+    row: OffsetFetchResponseGroup, hidden: list[OffsetFetchResponseTopics] | None, rights: Rights
+) -> OffsetFetchResponseGroup:
+    if row.error_code:
+        return row
+    topics = describable(row.topics, rights) if hidden is None else (*row.topics, *hidden)
+    return replace(row, topics=topics)
+
+
+# --- groups as such
+
+
+def describe_groups(node: NodePort, received: Received, rights: Rights) -> Verdict:
+    del node
+    request: DescribeGroupsRequest = received.message
+    kept, refused = parted(request.groups, lambda group_id: may_group(rights, DESCRIBE, group_id))
+    rows = tuple(DescribedGroup(error_code=GROUP_DENIED, group_id=group_id) for group_id in refused)
+    if not kept:
+        return [Reply(received.to, DescribeGroupsResponse(groups=rows))]
+    if not rows and not request.include_authorized_operations:
+        return received
+
+    def merge(response: Any) -> Any:
+        return replace(response, groups=(*(with_operations(row, request, rights) for row in response.groups), *rows))
+
+    return Split(replace(received, message=replace(request, groups=kept)), merge)
+
+
+def with_operations(row: DescribedGroup, request: DescribeGroupsRequest, rights: Rights) -> DescribedGroup:
+    if row.error_code or not request.include_authorized_operations:
+        return row
+    return replace(row, authorized_operations=rights.operations(ResourceType.GROUP, row.group_id))
+
+
+def list_groups(node: NodePort, received: Received, rights: Rights) -> Verdict:
+    """Who may describe the cluster sees all groups, everybody else those that it may describe."""
+    del node
+    if may(rights, DESCRIBE):
+        return received
+    return Split(
+        received,
+        lambda response: replace(
+            response, groups=tuple(row for row in response.groups if may_group(rights, DESCRIBE, row.group_id))
+        ),
+    )

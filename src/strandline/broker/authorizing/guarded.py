@@ -1,0 +1,43 @@
+"""A node with an authorizer: its routes lie behind the gate. One without is a plain `Node`, which never asks whether
+there is a gate.
+
+What comes before a broker has joined is judged when it is let in: until then its metadata may lack ACLs.
+"""
+
+from strandline.base.effects import Disconnected, Effect
+from strandline.base.time import Instant
+from strandline.broker.authorizing.gate import Gate
+from strandline.broker.node import Node
+from strandline.broker.parts import Parts
+from strandline.security.acls.authorizer import Authorizer
+
+
+class GuardedNode(Node):
+    def __init__(self, parts: Parts, now: Instant) -> None:
+        super().__init__(parts, now)
+        config = parts.config
+        self.gate = Gate(Authorizer(config.super_users, allows_if_no_acl=config.allows_everyone))
+        self.broker_routes, self.controller_routes = self.gate.for_brokers, self.gate.for_controllers
+
+    def disconnected(self, event: Disconnected, now: Instant) -> list[Effect]:
+        self.gate.disconnected(event.connection)
+        return super().disconnected(event, now)
+
+    def apply_committed(self, now: Instant) -> list[Effect]:
+        effects = super().apply_committed(now)
+        self.gate.authorizer.follow(self.image.acls, self.image.acls_version)
+        return effects
+
+    def propagate(self, effects: list[Effect], now: Instant) -> list[Effect]:
+        """As a node's own. All `effects` of every step come through here."""
+        done = Node.propagate(self, effects, now)  # not `super()`: this is the hot path
+        return self.gate.finish(done) if self.gate.pending else done
+
+    def check(self) -> None:
+        super().check()
+        self.gate.check()
+        assert self.gate.authorizer.version in (-1, self.image.acls_version)
+
+
+def node_of(parts: Parts, now: Instant) -> Node:
+    return GuardedNode(parts, now) if parts.config.has_authorizer else Node(parts, now)
