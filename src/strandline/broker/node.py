@@ -216,8 +216,7 @@ class Node:
         if route is None:
             return [Close(event.to.connection, f"api {event.to.api_key} is not served on {event.caller.listener}")]
         if self.has_quotas:
-            taken = self.quotas.take(event, self.image, now)
-            return taken if isinstance(taken, list) else route(self, taken, now)
+            event = self.quotas.take(event, now)
         return route(self, event, now)
 
     def hold(self, event: Received) -> list[Effect]:

@@ -90,8 +90,8 @@ class ClientQuotas:
 
     # --- a request
 
-    def take(self, event: Received, image: Image, now: Instant) -> Received | list[Effect]:
-        """The request as it goes on, or the answer of one of which nothing is left."""
+    def take(self, event: Received, now: Instant) -> Received:
+        """The request as it goes on: a Fetch may be for less."""
         caller = event.caller
         if caller.is_node:
             return event
@@ -107,8 +107,6 @@ class ClientQuotas:
                 return event
             case FetchRequest():
                 return self.cut(event, pending)
-            case _ if CONTROLLER_MUTATION_RATE in self.limits.by_kind:
-                return self.allow(event, pending, image, now)
             case _:
                 return event
 
@@ -124,7 +122,11 @@ class ClientQuotas:
             return event
         return replace(event, message=replace(request, max_bytes=most, min_bytes=min(request.min_bytes, most)))
 
-    def allow(self, event: Received, pending: Pending, image: Image, now: Instant) -> Received | list[Effect]:
+    def allow(self, event: Received, image: Image, now: Instant) -> Received | list[Effect]:
+        """The request as it goes on, or the answer to one of which nothing is left."""
+        pending = self.pending.get(event.to.connection, {}).get(event.to.sequence)
+        if pending is None or CONTROLLER_MUTATION_RATE not in self.limits.by_kind:
+            return event
         wanted = mutations_of(event.message, event.to.api_version, image, self.config.default_partitions)
         quota = self.limits.quota(CONTROLLER_MUTATION_RATE, pending.user, pending.client_id)
         if wanted is None or quota is None:

@@ -64,7 +64,7 @@ class World:
         """(the answer, the time of the throttle, what of the request went on). `response`: what the node would say."""
         caller = Caller(client_id, "h", "PLAINTEXT", f"User:{user}", is_node)
         event = Received(self.to(message, version, 5), caller, message)
-        taken = self.quotas.take(event, self.image, self.now)
+        taken: Any = self.quotas.allow(self.quotas.take(event, self.now), self.image, self.now)
         effects: list[Effect] = taken if isinstance(taken, list) else [Reply(event.to, response)]
         self.ns += takes_ns
         done = self.quotas.settle(effects, self.now)
@@ -148,7 +148,7 @@ def test_what_a_request_takes_later_is_its_own_time_too() -> None:
     asked = [world.to(HeartbeatRequest(), 4, connection) for connection in (5, 6)]
     for to, client_id in zip(asked, ("app", "other"), strict=True):
         caller = Caller(client_id, "h", "PLAINTEXT", "User:alice")
-        world.quotas.take(Received(to, caller, HeartbeatRequest()), world.image, world.now)
+        world.quotas.take(Received(to, caller, HeartbeatRequest()), world.now)
     world.quotas.settle([], world.now)
     world.ns += 10**9  # of nobody
     for to, takes_ns in zip(asked, (250_000_000, 10**9), strict=True):
@@ -161,7 +161,7 @@ def test_what_a_request_takes_later_is_its_own_time_too() -> None:
 def test_an_answer_that_comes_later_waits_by_what_was_used_by_then() -> None:
     world = World(quota(1000.0, ALICE))
     event = Received(world.to(produce(0), 9, 5), Caller("app", "h", "PLAINTEXT", "User:alice"), produce(2500))
-    world.quotas.take(event, world.image, world.now)
+    world.quotas.take(event, world.now)
     assert world.quotas.settle([], world.now) == []
     assert world.ask(produce(500), ProduceResponse())[1] == 1000
     other = Reply(ReplyTo(6, event.to.sequence, 0, 0, 9), ProduceResponse())
@@ -175,7 +175,7 @@ def test_an_answer_that_comes_later_waits_by_what_was_used_by_then() -> None:
 def test_a_connection_that_closes_is_forgotten_and_nodes_are_never_throttled() -> None:
     world = World(quota(1.0, ALICE), quota(1.0, ALICE, key="request_percentage"))
     event = Received(world.to(produce(0), 9, 5), Caller("app", "h", "PLAINTEXT", "User:alice"), produce(2500))
-    world.quotas.take(event, world.image, world.now)
+    world.quotas.take(event, world.now)
     world.quotas.settle([], world.now)
     world.quotas.forget(5)
     assert not world.quotas.pending
