@@ -145,6 +145,11 @@ socket.receive.buffer.bytes INT 102400 read-only -
 socket.request.max.bytes INT 104857600 read-only >=1
 socket.listen.backlog.size INT 50 read-only >=1
 connections.max.idle.ms LONG 600000 read-only -
+max.connections INT 2147483647 cluster-wide >=0
+max.connections.per.ip INT 2147483647 cluster-wide >=0
+max.connections.per.ip.overrides STRING - cluster-wide =
+max.connection.creation.rate INT 2147483647 cluster-wide >=0
+queued.max.request.bytes LONG -1 read-only -
 """
 
 TOPICS = """

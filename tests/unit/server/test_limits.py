@@ -156,6 +156,7 @@ PROPERTIES = {
     "process.roles": "broker,controller",
     "node.id": "1",
     "listeners": "PLAINTEXT://127.0.0.1:1,EXTERNAL://127.0.0.1:2,CONTROLLER://127.0.0.1:3",
+    "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,EXTERNAL:PLAINTEXT,CONTROLLER:PLAINTEXT",
     "controller.listener.names": "CONTROLLER",
     "controller.quorum.voters": "1@127.0.0.1:3",
 }

@@ -33,9 +33,10 @@ from strandline.base.effects import (
 from strandline.base.errors import ErrorCode
 from strandline.base.ports import Buffer
 from strandline.base.value import Value
+from strandline.server.network import handshakes
 from strandline.server.network.accepting import Acceptor
 from strandline.server.network.counted_requests import count_requests
-from strandline.server.network.handshakes import HANDSHAKES_MAX, Refusal, shake_hands
+from strandline.server.network.handshakes import Refusal, shake_hands
 from strandline.server.network.joining import joining
 from strandline.server.network.limits import ConnectionLimits, LimitsConfig
 from strandline.server.network.refusals import LogLimit, log, printable
@@ -347,7 +348,7 @@ class Net:
 
     def admitting(self, listener: Listener) -> Callable[[socket.socket, str], None]:
         def admit(sock: socket.socket, address: str) -> None:
-            if listener.tls is not None and len(self.coming) >= HANDSHAKES_MAX:
+            if listener.tls is not None and len(self.coming) >= handshakes.HANDSHAKES_MAX:
                 self.limits.closed(listener.name, address)
                 sock.close()
                 return
