@@ -215,9 +215,8 @@ class Node:
         route = routes.get(type(event.message))
         if route is None:
             return [Close(event.to.connection, f"api {event.to.api_key} is not served on {event.caller.listener}")]
-        if self.has_quotas and routes is self.broker_routes:
-            taken = self.quotas.take(event, self.image, now)
-            return taken if isinstance(taken, list) else route(self, taken, now)
+        if self.has_quotas:
+            event = self.quotas.take(event, now)
         return route(self, event, now)
 
     def hold(self, event: Received) -> list[Effect]:
@@ -241,7 +240,12 @@ class Node:
 
     def answer_metadata(self, broker: Broker, now: Instant, *, moved: bool) -> list[Effect]:
         due = broker.suspects.due(now, moved=moved)
-        return [effect for event in due for effect in metadata.answer(self, event, now)]
+        effects: list[Effect] = []
+        for event in due:
+            if self.has_quotas:
+                self.quotas.go_on(event.to, now)
+            effects += metadata.answer(self, event, now)
+        return effects
 
     def answered(self, event: Answered | Failed | Synced | SyncFailed | Probed, now: Instant) -> list[Effect]:
         token = event.token
@@ -278,8 +282,14 @@ class Node:
                     done.append(effect)
             more += self.consequences(now)
             if not more:
-                return self.quotas.settle(done, now) if self.has_quotas else done
+                return self.throttled(done, now) if self.has_quotas else done
             effects = more
+
+    def throttled(self, effects: list[Effect], now: Instant) -> list[Effect]:
+        """The `effects` of a step, with waits for clients that have used up their quotas."""
+        done = self.quotas.settle(effects, now)
+        self.has_quotas = self.quotas.is_needed
+        return done
 
     def consequences(self, now: Instant) -> list[Effect]:
         effects, self.written = self.written, []
@@ -307,7 +317,8 @@ class Node:
         assert self.quorum.high_watermark > self.committed.end
         effects = self.committed.advance(self.quorum.high_watermark, now)
         delta = self.image.take_delta()
-        self.has_quotas = self.quotas.follow(self.image)
+        self.quotas.follow(self.image)
+        self.has_quotas = self.quotas.is_needed
         if self.broker is not None:
             effects += self.broker.apply(self.image, delta, self.committed.end, now)
             effects += self.answer_metadata(self.broker, now, moved=True)

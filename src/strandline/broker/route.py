@@ -26,6 +26,7 @@ from strandline.broker.handlers import (
     metadata,
 )
 from strandline.broker.handlers.port import NodePort, broker_of
+from strandline.broker.quotas.throttling import ClientQuotas
 from strandline.broker.refusals import refusal_of
 from strandline.controller.controller import Controller
 from strandline.controller.partitions.manual import is_manual
@@ -111,6 +112,12 @@ class Machines(NodePort, Protocol):
 
     @property
     def authenticating(self) -> Authenticating: ...
+
+    @property
+    def quotas(self) -> ClientQuotas: ...
+
+    @property
+    def has_quotas(self) -> bool: ...
 
 
 OF_BROKERS = 4  # the version of AddPartitionsToTxn from which it is a broker's
@@ -222,6 +229,22 @@ def pass_on(node: Machines, received: Received, now: Instant) -> list[Effect]:
     return node.forwarding.forward(received.to, message, version, getattr(message, "timeout_ms", None), now)
 
 
+def within_quota(route: Route) -> Route:
+    """The route of a request that creates or deletes partitions, for as much as the client's quota allows. It stands
+    behind the gate of an authorizer: a quota says nothing about topics that the client may not see."""
+
+    def limited(node: Machines, received: Received, now: Instant) -> list[Effect]:
+        if not node.has_quotas:
+            return route(node, received, now)
+        allowed = node.quotas.allow(received, node.image, now)
+        return allowed if isinstance(allowed, list) else route(node, allowed, now)
+
+    return limited
+
+
+pass_on_within_quota, to_controller_within_quota = within_quota(pass_on), within_quota(to_controller)
+
+
 BROKER_ROUTES: dict[type, Route] = {
     SaslHandshakeRequest: handshake,
     SaslAuthenticateRequest: authenticate,
@@ -262,9 +285,9 @@ BROKER_ROUTES: dict[type, Route] = {
     ListTransactionsRequest: to_transactions,
     WriteTxnMarkersRequest: write_markers,
     DescribeProducersRequest: producers,
-    CreateTopicsRequest: pass_on,
-    DeleteTopicsRequest: pass_on,
-    CreatePartitionsRequest: pass_on,
+    CreateTopicsRequest: pass_on_within_quota,
+    DeleteTopicsRequest: pass_on_within_quota,
+    CreatePartitionsRequest: pass_on_within_quota,
     AlterConfigsRequest: pass_on,
     IncrementalAlterConfigsRequest: pass_on,
     DescribeQuorumRequest: pass_on,
@@ -301,9 +324,9 @@ CONTROLLER_ROUTES: dict[type, Route] = {
     AllocateProducerIdsRequest: of_nodes(to_controller),
     UnregisterBrokerRequest: to_controller,
     AcknowledgeLossesRequest: to_controller,
-    CreateTopicsRequest: to_controller,
-    DeleteTopicsRequest: to_controller,
-    CreatePartitionsRequest: to_controller,
+    CreateTopicsRequest: to_controller_within_quota,
+    DeleteTopicsRequest: to_controller_within_quota,
+    CreatePartitionsRequest: to_controller_within_quota,
     AlterConfigsRequest: to_controller,
     IncrementalAlterConfigsRequest: to_controller,
     AlterPartitionReassignmentsRequest: to_controller,

@@ -11,11 +11,12 @@ from tests.cluster.driving import create, quiet, until
 from strandline.base.errors import ErrorCode
 from strandline.client.admin.quotas import alter_quotas, component, quotas_of
 from strandline.client.ask import PLAIN, ask
-from strandline.testing.local_cluster import LocalCluster
+from strandline.testing.local_cluster import HOST, LocalCluster
 from strandline.wire.batch import build
 from strandline.wire.messages.records.fetch import FetchPartition, FetchRequest, FetchTopic
 from strandline.wire.messages.records.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from strandline.wire.messages.topics.create_topics import CreatableTopic, CreateTopicsRequest
+from strandline.wire.messages.topics.metadata import MetadataRequest
 
 pytestmark = pytest.mark.cluster
 
@@ -61,6 +62,13 @@ def test_who_produces_and_fetches_too_much_is_told_how_long_to_wait(one_node: Lo
     assert asking(one_node, fetch, 11, reader).throttle_time_ms > 0
 
 
+def test_who_takes_too_much_of_a_nodes_time_waits(one_node: LocalCluster) -> None:
+    client = limited(one_node, "request_percentage", 0.001)
+    metadata = MetadataRequest(topics=None)
+    until(lambda: asking(one_node, metadata, 12, client).throttle_time_ms > 0, 20)
+    assert asking(one_node, metadata, 12, "anybody").throttle_time_ms == 0
+
+
 def test_librdkafka_hears_that_it_is_throttled(one_node: LocalCluster) -> None:
     topic = f"q-{uuid.uuid4().hex[:10]}"
     create(one_node, topic)
@@ -82,6 +90,8 @@ def test_mutations_beyond_the_quota_are_refused_and_the_topic_is_not_created(one
     errors = {row.name: row.error_code for row in answer.topics}
     assert [errors[name] for name in names] == [ErrorCode.NONE, ErrorCode.NONE, ErrorCode.THROTTLING_QUOTA_EXCEEDED]
     assert answer.throttle_time_ms > 0
-    assert (
-        asking(one_node, CreateTopicsRequest(topics=rows[2:], timeout_ms=5000), 7, "anybody").topics[0].error_code == 0
-    )
+    again = CreateTopicsRequest(topics=rows[2:], timeout_ms=5000)
+    config = replace(PLAIN, client_id=client)
+    answer = ask(HOST, one_node.node(1).controller_port, again, 7, config=config)
+    assert answer.topics[0].error_code == ErrorCode.THROTTLING_QUOTA_EXCEEDED, "nor by the controllers' listener"
+    assert asking(one_node, again, 7, "anybody").topics[0].error_code == ErrorCode.NONE

@@ -125,7 +125,7 @@ QUOTAS = table(
     Mutant(
         "a node does not see that it has quotas",
         "broker/node.py",
-        "        self.has_quotas = self.quotas.follow(self.image)\n",
+        "        self.quotas.follow(self.image)\n        self.has_quotas = self.quotas.is_needed\n",
         "        self.quotas.follow(self.image)\n",
         Breaks.ANSWERS,
         ("sim/test_quotas.py::test_throttled_clients_wait_and_replicas_do_not",),

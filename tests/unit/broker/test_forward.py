@@ -9,7 +9,14 @@ from strandline.base.errors import ErrorCode as E
 from strandline.base.time import NEVER, Instant
 from strandline.broker.forward import ANSWER_MS, RETRY_MS, WAITING_MAX, Forwarding
 from strandline.broker.refusals import error_in, refusal_of
-from strandline.broker.route import BROKER_ROUTES, CONTROLLER_ROUTES, pass_on, to_controller
+from strandline.broker.route import (
+    BROKER_ROUTES,
+    CONTROLLER_ROUTES,
+    pass_on,
+    pass_on_within_quota,
+    to_controller,
+    to_controller_within_quota,
+)
 from strandline.wire.codec import encode_bytes
 from strandline.wire.messages.cluster import alter_configs
 from strandline.wire.messages.cluster.alter_configs import AlterConfigsRequest
@@ -178,7 +185,7 @@ FULL: dict[type, Any] = {
 
 
 def test_every_request_that_is_passed_on_has_a_refusal_of_its_own_form() -> None:
-    forwarded = [cls for cls, route in BROKER_ROUTES.items() if route is pass_on]
+    forwarded = [cls for cls, route in BROKER_ROUTES.items() if route in (pass_on, pass_on_within_quota)]
     assert set(forwarded) == set(FULL)
     for cls in forwarded:
         refused = refusal_of(FULL[cls], E.REQUEST_TIMED_OUT)
@@ -187,8 +194,11 @@ def test_every_request_that_is_passed_on_has_a_refusal_of_its_own_form() -> None
             assert encode_bytes(refused, version), (cls, version)
 
 
+HERE = (to_controller, to_controller_within_quota)
+
+
 def test_what_a_node_without_a_controller_refuses_has_a_form_too() -> None:
-    for cls in [cls for cls, route in CONTROLLER_ROUTES.items() if route is to_controller]:
+    for cls in [cls for cls, route in CONTROLLER_ROUTES.items() if route in HERE]:
         refused = refusal_of(FULL.get(cls) or cls(), E.NOT_CONTROLLER)
         for version in cls.versions:
             encode_bytes(refused, version)

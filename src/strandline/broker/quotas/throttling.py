@@ -20,7 +20,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from strandline.base.effects import Effect, Received, Reply, Throttle
+from strandline.base.effects import Effect, Received, Reply, ReplyTo, Throttle
 from strandline.base.time import Instant, after
 from strandline.base.value import Value
 from strandline.broker.quotas.limits import Limits, Quota
@@ -76,37 +76,37 @@ class ClientQuotas:
         # By the quota that a client waits longest for: answers, and the sum of waits in ms, since the start.
         self.throttled: dict[str, tuple[int, int]] = dict.fromkeys(CLIENT_KEYS, (0, 0))
 
-    def follow(self, image: Image) -> bool:
-        """Take over the image's quotas. Is there anything to do?"""
+    @property
+    def is_needed(self) -> bool:
+        """Are there quotas, or requests that came when there were?"""
+        return bool(self.limits) or bool(self.pending)
+
+    def follow(self, image: Image) -> None:
+        """Take over the image's quotas."""
         quotas, version = image.quotas, image.quotas_version
         if self.seen[0] is not quotas or self.seen[1] != version:
             self.seen = (quotas, version)
             self.limits = Limits(quotas)
-        return bool(self.limits) or bool(self.pending)
 
     # --- a request
 
-    def take(self, event: Received, image: Image, now: Instant) -> Received | list[Effect]:
-        """The request as it goes on, or the answer of one of which nothing is left."""
+    def take(self, event: Received, now: Instant) -> Received:
+        """The request as it goes on: a Fetch may be for less."""
         caller = event.caller
         if caller.is_node:
             return event
         self.purge(now)
-        self.stop_the_clock(now)
         pending = Pending(caller.principal.partition(":")[2], caller.client_id, type(event.message))
         requests = self.pending.setdefault(event.to.connection, {})
         assert event.to.sequence not in requests
         requests[event.to.sequence] = pending
-        if REQUEST_PERCENTAGE in self.limits.by_kind:
-            self.current, self.began_ns = pending, self.stopwatch()
+        self.go_on(event.to, now)
         match event.message:
             case ProduceRequest():
                 self.count(PRODUCER_BYTE_RATE, pending, produced_bytes(event.message), now)
                 return event
             case FetchRequest():
                 return self.cut(event, pending)
-            case _ if CONTROLLER_MUTATION_RATE in self.limits.by_kind:
-                return self.allow(event, pending, image, now)
             case _:
                 return event
 
@@ -122,7 +122,11 @@ class ClientQuotas:
             return event
         return replace(event, message=replace(request, max_bytes=most, min_bytes=min(request.min_bytes, most)))
 
-    def allow(self, event: Received, pending: Pending, image: Image, now: Instant) -> Received | list[Effect]:
+    def allow(self, event: Received, image: Image, now: Instant) -> Received | list[Effect]:
+        """The request as it goes on, or the answer to one of which nothing is left."""
+        pending = self.pending.get(event.to.connection, {}).get(event.to.sequence)
+        if pending is None or CONTROLLER_MUTATION_RATE not in self.limits.by_kind:
+            return event
         wanted = mutations_of(event.message, event.to.api_version, image, self.config.default_partitions)
         quota = self.limits.quota(CONTROLLER_MUTATION_RATE, pending.user, pending.client_id)
         if wanted is None or quota is None:
@@ -212,6 +216,13 @@ class ClientQuotas:
         if at not in self.buckets:
             self.buckets[at] = TokenBucket(self.config.mutation_window_count, self.config.mutation_window_ms)
         return self.buckets[at]
+
+    def go_on(self, to: ReplyTo, now: Instant) -> None:
+        """From now on, what is handled is this request's."""
+        self.stop_the_clock(now)
+        if REQUEST_PERCENTAGE in self.limits.by_kind:
+            self.current = self.pending.get(to.connection, {}).get(to.sequence)
+            self.began_ns = self.stopwatch()
 
     def stop_the_clock(self, now: Instant) -> None:
         """What was handled since the last request is its own, with its consequences."""

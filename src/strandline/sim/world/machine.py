@@ -255,10 +255,9 @@ class Machine(Station):
                 self.world.laws.sends(self, effect)
                 self.network.send(self, effect)
             case Reply(to=to):
-                connection = self.inbound.get(to.connection)
                 self.world.laws.replies(self, effect)
-                if connection is not None:
-                    connection.reply(effect)
+                if to.connection in self.inbound:
+                    self.inbound[to.connection].reply(effect)
             case Throttle(connection=number, ms=ms):
                 if number in self.inbound:
                     self.inbound[number].throttle(ms)

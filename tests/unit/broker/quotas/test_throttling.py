@@ -44,7 +44,7 @@ class World:
         self.now = T0
         self.quotas = ClientQuotas(CONFIG, lambda: self.ns)
         self.sequence = 0
-        self.is_on = self.quotas.follow(self.image)
+        self.quotas.follow(self.image)
 
     def to(self, message: Any, version: int, connection: int) -> ReplyTo:
         self.sequence += 1
@@ -64,7 +64,7 @@ class World:
         """(the answer, the time of the throttle, what of the request went on). `response`: what the node would say."""
         caller = Caller(client_id, "h", "PLAINTEXT", f"User:{user}", is_node)
         event = Received(self.to(message, version, 5), caller, message)
-        taken = self.quotas.take(event, self.image, self.now)
+        taken: Any = self.quotas.allow(self.quotas.take(event, self.now), self.image, self.now)
         effects: list[Effect] = taken if isinstance(taken, list) else [Reply(event.to, response)]
         self.ns += takes_ns
         done = self.quotas.settle(effects, self.now)
@@ -90,19 +90,20 @@ def fetched(size: int) -> FetchResponse:
 
 
 def test_without_a_quota_nothing_is_to_be_done_and_with_one_for_addresses_neither() -> None:
-    assert not World().is_on
-    assert not World(quota(5.0, ("ip", None), key="connection_creation_rate")).is_on
+    assert not World().quotas.is_needed
+    assert not World(quota(5.0, ("ip", None), key="connection_creation_rate")).quotas.is_needed
     world = World(quota(5.0, ALICE))
-    assert world.is_on
+    assert world.quotas.is_needed
     world.image.apply(quota(None, ALICE))
-    assert not world.quotas.follow(world.image)
+    world.quotas.follow(world.image)
+    assert not world.quotas.is_needed
 
 
 def test_another_image_with_the_same_version_has_its_own_quotas() -> None:
     world = World(quota(5.0, ALICE))
     other = World(quota(7.0, ANYBODY)).image
     assert other.quotas_version == world.image.quotas_version
-    assert world.quotas.follow(other)
+    world.quotas.follow(other)
     assert world.quotas.limits.by_kind == {"producer_byte_rate": {(None, ""): 7.0}}
 
 
@@ -142,10 +143,25 @@ def test_time_counts_for_every_request_and_one_wait_is_a_window_at_most() -> Non
     assert world.ask(HeartbeatRequest(), HeartbeatResponse(), takes_ns=900_000_000, client_id="other")[1] == 0
 
 
+def test_what_a_request_takes_later_is_its_own_time_too() -> None:
+    world = World(quota(10.0, APP, key="request_percentage"))
+    asked = [world.to(HeartbeatRequest(), 4, connection) for connection in (5, 6)]
+    for to, client_id in zip(asked, ("app", "other"), strict=True):
+        caller = Caller(client_id, "h", "PLAINTEXT", "User:alice")
+        world.quotas.take(Received(to, caller, HeartbeatRequest()), world.now)
+    world.quotas.settle([], world.now)
+    world.ns += 10**9  # of nobody
+    for to, takes_ns in zip(asked, (250_000_000, 10**9), strict=True):
+        world.quotas.go_on(to, world.now)
+        world.ns += takes_ns
+    done = world.quotas.settle([Reply(to, HeartbeatResponse()) for to in asked], world.now)
+    assert [effect for effect in done if isinstance(effect, Throttle)] == [Throttle(5, 500)]
+
+
 def test_an_answer_that_comes_later_waits_by_what_was_used_by_then() -> None:
     world = World(quota(1000.0, ALICE))
     event = Received(world.to(produce(0), 9, 5), Caller("app", "h", "PLAINTEXT", "User:alice"), produce(2500))
-    world.quotas.take(event, world.image, world.now)
+    world.quotas.take(event, world.now)
     assert world.quotas.settle([], world.now) == []
     assert world.ask(produce(500), ProduceResponse())[1] == 1000
     other = Reply(ReplyTo(6, event.to.sequence, 0, 0, 9), ProduceResponse())
@@ -159,7 +175,7 @@ def test_an_answer_that_comes_later_waits_by_what_was_used_by_then() -> None:
 def test_a_connection_that_closes_is_forgotten_and_nodes_are_never_throttled() -> None:
     world = World(quota(1.0, ALICE), quota(1.0, ALICE, key="request_percentage"))
     event = Received(world.to(produce(0), 9, 5), Caller("app", "h", "PLAINTEXT", "User:alice"), produce(2500))
-    world.quotas.take(event, world.image, world.now)
+    world.quotas.take(event, world.now)
     world.quotas.settle([], world.now)
     world.quotas.forget(5)
     assert not world.quotas.pending
