@@ -294,6 +294,7 @@ class Driver:
         node = self.pump.node if self.pump is not None else None
         assert isinstance(node, ClusterNode)
         self.limits.update(node.image.configs)
+        self.limits.update_rates(node.image.quotas)
 
     def bind_metrics(self) -> Endpoint | None:
         """Before anybody can connect: connections are measured from the first one on."""

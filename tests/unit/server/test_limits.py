@@ -240,6 +240,15 @@ def test_the_rates_of_addresses_are_client_quotas_of_ips_alone() -> None:
     }
     assert address_rates(quotas) == ({"10.0.0.1": 5.0}, 2.0)
     assert address_rates({}) == ({}, None)
+    it = limits()
+    current = CurrentLimits(NodeConfig.from_properties(PROPERTIES), it)
+    current.update_rates(quotas)
+    assert (it.address_rates, it.address_rate_default) == ({"10.0.0.1": 5.0}, 2.0)
+    assert it.why_refused("10.0.0.1", 0) is None
+    current.update_rates(dict(quotas))
+    assert it.address_buckets, "what is left of a rate stays"
+    current.update_rates({})
+    assert (it.address_rates, it.address_rate_default) == ({}, None)
 
 
 # --- lines of the log
