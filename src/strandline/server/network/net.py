@@ -109,6 +109,11 @@ class Connection(Unsent):
         return self.listener.name in self.net.limits.config.node_listeners
 
     @property
+    def is_waiting(self) -> bool:
+        """For memory."""
+        return self in self.memory.waiting
+
+    @property
     def is_set_up(self) -> bool:
         """Has it sent a request?"""
         return self.first + len(self.slots) > 0
@@ -266,6 +271,7 @@ class Connection(Unsent):
     def wait_for_memory(self) -> None:
         self.stop()
         self.memory.wait(self)
+        self.net.watch.requests_wait()
 
     def size_refused(self, size: int) -> None:
         assert not 0 <= size <= self.frame_bytes_max
