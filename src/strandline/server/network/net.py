@@ -119,7 +119,9 @@ class Connection(Unsent):
 
     @property
     def is_set_up(self) -> bool:
-        """Has it sent a request?"""
+        """Has it sent a request, and authenticated where it must?"""
+        if self.listener.stranger_bytes_max is not None:
+            return self.served is not SERVED_TO_STRANGERS or self.expiry is not None
         return self.first + len(self.slots) > 0
 
     @property
