@@ -175,7 +175,7 @@ def test_a_new_session_outlives_the_old_ones_end() -> None:
 
 
 def test_a_session_may_last_longer_than_a_timer_can_wait(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("strandline.server.network.net.TIMER_MS_MAX", 10)
+    monkeypatch.setattr("strandline.server.network.session.TIMER_MS_MAX", 10)
 
     async def scenario() -> None:
         async with rig() as it:

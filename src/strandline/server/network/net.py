@@ -42,14 +42,13 @@ from strandline.server.network.joining import joining
 from strandline.server.network.limits import ConnectionLimits, LimitsConfig
 from strandline.server.network.refusals import LogLimit, log, printable
 from strandline.server.network.request_memory import RequestMemory
+from strandline.server.network.session import Session
 from strandline.server.network.unsent import WRITE_BUFFER_BYTES, Slot, Unsent
 from strandline.server.network.watch import Watch
 from strandline.server.tls.listener_tls import ListenerTls, Unmapped
-from strandline.wire.api import API_BY_KEY, API_VERSIONS, APIS, advertised_versions, is_allowed
+from strandline.wire.api import API_VERSIONS, APIS, advertised_versions, is_allowed
 from strandline.wire.frame import Unsupported, UnsupportedVersion, decode_request, encode_response
 from strandline.wire.messages.cluster.api_versions import ApiVersionsResponse
-from strandline.wire.messages.cluster.sasl_authenticate import SaslAuthenticateRequest
-from strandline.wire.messages.cluster.sasl_handshake import SaslHandshakeRequest
 from strandline.wire.primitive import Malformed
 
 UNANSWERED_MAX = 64
@@ -61,10 +60,6 @@ SERVED = {
     is_controller: frozenset(api.key for api in APIS if is_allowed(api.key, is_controller=is_controller))
     for is_controller in (True, False)
 }
-
-# What whoever has not proved yet who it is may ask where that is demanded (KIP-43).
-SERVED_TO_STRANGERS = frozenset((API_VERSIONS, SaslHandshakeRequest.api_key, SaslAuthenticateRequest.api_key))
-TIMER_MS_MAX = 86_400_000  # timers of loops need not be able to wait for longer
 
 
 class NetConfig(Value, frozen=True):
@@ -90,19 +85,19 @@ class Listener(Value, frozen=True):
     stranger_bytes_max: int | None = None  # a request's, until it has proved by SASL who it is; None: it need not
 
 
-class Connection(Unsent):
+class Connection(Session, Unsent):
     looked_at = 0  # when the clock was last read, by a connection that measures
     address = ""  # of the other side
     is_counted = False  # by the limits
 
     def __init__(self, net: "Net", number: int, listener: Listener) -> None:
-        super().__init__(listener.stranger_bytes_max or net.config.request_bytes_max, net.requests)
+        super().__init__(net.config.request_bytes_max, net.requests)
         self.net = self.owner = net
+        self.loop = net.loop
         self.number = number
         self.on_event: Callable[[Event], None] = net.on_event
         self.listener = listener
-        self.served = SERVED[listener.is_controller] if listener.stranger_bytes_max is None else SERVED_TO_STRANGERS
-        self.expiry: asyncio.TimerHandle | None = None  # when it has to prove again who it is
+        self.begin(SERVED[listener.is_controller], self.frame_bytes_max, listener.stranger_bytes_max)
         self.transport: asyncio.Transport
         self.write: Callable[[Sequence[Buffer]], None]
         self.first = 0  # sequence of slots[0]
@@ -120,9 +115,7 @@ class Connection(Unsent):
     @property
     def is_set_up(self) -> bool:
         """Has it sent a request, and authenticated where it must?"""
-        if self.listener.stranger_bytes_max is not None:
-            return self.served is not SERVED_TO_STRANGERS or self.expiry is not None
-        return self.first + len(self.slots) > 0
+        return self.first + len(self.slots) > 0 and not self.is_stranger
 
     @property
     def is_of_node(self) -> bool:
@@ -146,7 +139,7 @@ class Connection(Unsent):
 
     def encrypted(self, tls: ListenerTls) -> None:
         self.write = joining(self.transport)
-        if self.listener.stranger_bytes_max is not None:
+        if self.must_authenticate:
             return  # its principal is what it proves by SASL; a certificate only lets it in (KIP-684)
         try:
             certificate = self.transport.get_extra_info("ssl_object").getpeercert(binary_form=True)
@@ -157,8 +150,7 @@ class Connection(Unsent):
     def connection_lost(self, error: Exception | None) -> None:
         assert self.net.connections.get(self.number) is self, "a connection ends once"
         self.closed = self.stopped = True
-        if self.expiry is not None:
-            self.expiry.cancel()
+        self.end_timer()
         self.net.gone(self)
         self.net.on_event(Disconnected(self.number))
 
@@ -189,31 +181,6 @@ class Connection(Unsent):
         if len(slots) >= UNANSWERED_MAX:
             self.stop()
         self.on_event(Received(to, caller, request.message))
-
-    def why_not_served(self, api_key: int) -> str:
-        if self.served is not SERVED_TO_STRANGERS or api_key not in SERVED[self.listener.is_controller]:
-            return f"API key {api_key} is not served on this listener"
-        if self.expiry is not None:
-            return f"{API_BY_KEY[api_key].name} after its session has expired: it did not authenticate again"
-        return f"{API_BY_KEY[api_key].name} before it has authenticated: check the client's security.protocol"
-
-    def authenticated(self, effect: Authenticated) -> None:
-        self.caller = replace(self.caller, principal=effect.principal, is_node=effect.is_node)
-        self.served = SERVED[self.listener.is_controller]
-        self.frame_bytes_max = self.net.config.request_bytes_max
-        if self.expiry is not None:
-            self.expiry.cancel()
-            self.expiry = None
-        if effect.lifetime_ms:
-            self.expire_after(effect.lifetime_ms)
-
-    def expire_after(self, left_ms: int) -> None:
-        """The connection itself stays: it may authenticate again."""
-        if left_ms > 0:
-            pause_ms = min(left_ms, TIMER_MS_MAX)
-            self.expiry = self.net.loop.call_later(pause_ms / 1000, self.expire_after, left_ms - pause_ms)
-        else:
-            self.served = SERVED_TO_STRANGERS
 
     def version_refused(self, error: UnsupportedVersion) -> None:
         """A newer client asks for ApiVersions in a version that we lack: it learns ours from the answer (KIP-511).
