@@ -281,9 +281,9 @@ class Connection(Session, Unsent):
         else:
             self.refuse(f"a request of {size} bytes; the limit is {self.frame_bytes_max}")
 
-    def refuse(self, why: str) -> None:
+    def refuse(self, why: str, kind: str = "closed connections") -> None:
         assert why
-        if self.net.log_limit.may_print("closed connections", self.caller.host, self.net.now_ms()):
+        if self.net.log_limit.may_print(kind, self.caller.host, self.net.now_ms()):
             why, host = printable(why), self.caller.host
             log.warning("closing connection %d from %s on %s: %s", self.number, host, self.listener.name, why)
         self.close()
@@ -447,7 +447,7 @@ class Net:
     def refuse_now(self, connection: Connection, effect: Refuse) -> None:
         if self.connections.get(effect.to.connection) is connection:
             connection.reply(Reply(effect.to, effect.message))
-            connection.refuse(effect.why)
+            connection.refuse(effect.why, "failed logins")
 
     def sweep(self) -> None:
         """Close connections that were silent for a whole round and wait for no answer. A connection is closed after
