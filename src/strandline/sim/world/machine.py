@@ -84,6 +84,8 @@ class Surroundings(Ground):
 
 
 class Machine(Station):
+    contains = False  # what handlers raise
+
     def __init__(self, world: Surroundings, node_id: NodeId, roles: str, settings: dict[str, str]) -> None:
         super().__init__(f"n{node_id}", world.network)
         self.world = world
@@ -172,6 +174,7 @@ class Machine(Station):
             except PowerLost:
                 self.power_cut()
                 return
+        self.node.containment.is_on = self.contains  # elsewhere an exception is a bug of ours, and ends the run
         if self.node.broker is not None and not self.node.broker.clean_start:
             self.world.damage.unseen |= self.changed
         self.changed = {}
@@ -209,6 +212,8 @@ class Machine(Station):
 
     def check(self, node: Node) -> None:
         world = self.world
+        if node.containment.is_stopping:
+            return  # with something half done, which nothing uses
         if node.committed.end != self.checked_end or world.events % world.options.check_every == 0:
             self.checked_end = node.committed.end
             node.check()
