@@ -6,8 +6,9 @@ from strandline.base.effects import Effect
 
 
 class Interrupted(Exception):
-    """Raised from the exception that interrupted the request. What is in `effects` is proven: others wait for it."""
+    """Raised from the exception that interrupted the request."""
 
     def __init__(self, effects: Sequence[Effect]) -> None:
+        """`effects`: others wait for them, since what they rest on is done."""
         super().__init__("interrupted")
         self.effects = effects

@@ -243,6 +243,8 @@ class Node:
 
     def raised(self, event: Received, error: Exception, now: Instant) -> list[Effect]:
         """Out of a handler. It costs the connection if nothing is half done."""
+        if isinstance(error.__cause__, DiskError):
+            raise error.__cause__
         if not self.containment.is_on:
             raise error
         where = half_done_in(error)

@@ -62,6 +62,7 @@ READING = (
     "replica.serving.hints",
     "replica.serving.transactions.describing",
     "security",
+    "security",
     "txn.client_errors",
     "txn.listing",
     "wire",

@@ -16,7 +16,7 @@ def refusing(quarantine: Quarantine, routes: dict[type, Route]) -> dict[type, Ro
     if not named:
         return routes
     return {
-        cls: compared(quarantine, route) if cls.api_key in named else route  # type: ignore[attr-defined]
+        cls: compared(quarantine, route) if getattr(cls, "api_key", None) in named else route
         for cls, route in routes.items()
     }
 

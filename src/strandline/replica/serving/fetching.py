@@ -11,7 +11,7 @@ from strandline.base.effects import Caller, Effect, Reply, ReplyTo
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import NodeId
 from strandline.base.interrupted import Interrupted
-from strandline.base.ports import DiskError, Rng
+from strandline.base.ports import Rng
 from strandline.base.time import Instant
 from strandline.replica.hosting.host import Host
 from strandline.replica.hosting.hosted import Hosted
@@ -80,8 +80,6 @@ class Fetching:
         try:
             parked = ParkedFetch(to, caller, request, context, self.host.config.answer_bytes_max, self.answer)
             collected = self.reading.collect(parked, now)
-        except DiskError:
-            raise
         except Exception as error:
             raise Interrupted(effects) from error
         if (

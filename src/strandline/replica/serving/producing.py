@@ -199,8 +199,6 @@ class Producing:
                 for data in topic.partition_data:
                     hosted = None if group is None else group.get(data.index)
                     parts.append(self.produce_one(parked, topic, data, hosted, effects, now))
-        except DiskError:
-            raise
         except Exception as error:
             raise Interrupted(effects) from error
         if parked.waits or parked.held:

@@ -368,8 +368,7 @@ class Machine(Station):
         self.start()
 
     def has_lost(self, hosted: Hosted) -> bool:
-        """Did somebody delete the folder of this log while the process has it? What the process still knows of its
-        records nobody can compare."""
+        """Did somebody delete the folder of this log while the process has it? Then nobody can compare its records."""
         return hosted.at in self.changed and self.disk.names.find(hosted.log.directory) is None
 
     @property
@@ -379,8 +378,7 @@ class Machine(Station):
         return broker is not None and broker.lifecycle.last_epoch >= 0
 
     def without_directory(self, root: str) -> None:
-        """An operator takes a log directory out of the configuration, from the next start on (and its disk, which is
-        of no use to anybody)."""
+        """An operator takes a log directory out of the configuration, and its disk, from the next start on."""
         rest = [path for path in self.log_dirs if path != root]
         self.settings = self.settings | {"log.dirs": ",".join(rest)}
         self.config = NodeConfig.from_properties(self.settings)

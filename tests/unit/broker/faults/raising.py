@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from strandline.base.effects import Close, Received, Report
+from strandline.base.effects import Close, Received, Reply
 from strandline.broker.faults.interruptible import OURS, function_of, is_interruptible
 from strandline.broker.node import Node
 
@@ -23,7 +23,7 @@ class Outcome(NamedTuple):
     at: str  # the last line that it ran through
     state: str  # after it
     stops: bool
-    closes: bool
+    is_refused: bool
     out: str  # an exception that came out of the node
 
 
@@ -89,8 +89,9 @@ def attempt(node: Node, event: Received, now: Any, raise_at: str) -> Outcome:
         sys.settrace(None)
     if not node.containment.is_stopping and not out:
         node.check()
-    closes = any(isinstance(effect, Close) and effect.connection == event.to.connection for effect in effects)
-    return Outcome(tuple(lines), last, digest(node), node.containment.is_stopping, closes, out)
+    closed = any(isinstance(effect, Close) and effect.connection == event.to.connection for effect in effects)
+    answered = any(isinstance(effect, Reply) and effect.to == event.to for effect in effects)
+    return Outcome(tuple(lines), last, digest(node), node.containment.is_stopping, closed or answered, out)
 
 
 def tried(node: Node, event: Received, now: Any, raise_at: str) -> Outcome:
@@ -98,6 +99,3 @@ def tried(node: Node, event: Received, now: Any, raise_at: str) -> Outcome:
     if found[0] == "failed":
         raise AssertionError(f"line {raise_at}: {found[1]}")
     return Outcome(*found)
-
-
-__all__ = ["Outcome", "Planted", "Report", "tried"]

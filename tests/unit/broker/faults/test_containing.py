@@ -46,11 +46,11 @@ def node_of(machine: Machine) -> Node:
     return machine.node
 
 
-def request(probe: Probe, machine: Machine, key: int, listener: str) -> Received:
+def request(probe: Probe, machine: Machine, key: int, listener: str, *, is_node: bool = False) -> Received:
     api = API_BY_KEY[key]
     version = api.request.versions[-1]
     asked = message(api, version, probe.known(machine, Case(api, listener, {})), {})
-    return Received(ReplyTo(999, 0, 0, key, version), Caller("c", "h", listener), asked)
+    return Received(ReplyTo(999, 0, 0, key, version), Caller("c", "h", listener, is_node=is_node), asked)
 
 
 def rows() -> list[tuple[str, int]]:
@@ -91,12 +91,12 @@ def test_where_an_exception_is_contained_the_request_was_handled_wholly_or_not_a
     for listener, key in [*rng.sample(rows(), ROWS), ("PLAINTEXT", 0), ("PLAINTEXT", 1), ("CONTROLLER", 19)]:
         machine = rng.choice(list(probe.world.machines.values()))
         node, now = node_of(machine), machine.clock.now()
-        whole = tried(node, request(probe, machine, key, listener), now, "")
+        whole = tried(node, request(probe, machine, key, listener, is_node=True), now, "")
         inside = [line for line in whole.lines if not line.startswith("broker.node.")]
         for line in rng.sample(inside, min(LINES, len(inside))):
-            found = tried(node, request(probe, machine, key, listener), now, line)
+            found = tried(node, request(probe, machine, key, listener, is_node=True), now, line)
             assert not found.out and not found.stops, line
-            assert found.closes, line
+            assert found.is_refused, line
             in_parts = API_BY_KEY[key].name in IN_PARTS
             assert found.state in (digest(node), whole.state) or in_parts, line
             tries += 1
@@ -116,7 +116,7 @@ def test_where_it_may_be_half_done_the_node_tells_the_others_and_stops(probe: Pr
         raise RuntimeError("planted")
 
     node.controller.recoveries.written = broken  # type: ignore[method-assign]
-    event = request(fresh, machine, 19, "CONTROLLER")
+    event = request(fresh, machine, 19, "CONTROLLER", is_node=True)
     effects = node.step(event, now)
     sent = [effect for effect in effects if isinstance(effect, Send)]
     assert len(sent) == 2 and not any(isinstance(effect, Reply | Halt) for effect in effects)
@@ -141,7 +141,7 @@ def test_a_node_that_is_told_of_a_request_refuses_it_and_no_other(probe: Probe) 
     machine = next(iter(probe.world.machines.values()))
     node, now = node_of(machine), machine.clock.now()
     bad = request(probe, machine, 12, "PLAINTEXT")
-    tell = request(probe, machine, 1003, "PLAINTEXT")
+    tell = request(probe, machine, 1003, "PLAINTEXT", is_node=True)
     found = fingerprint(12, bad.to.api_version, bad.message)
     for digits, error in (("", ErrorCode.INVALID_REQUEST), (found.digest, ErrorCode.NONE)):
         row = QuarantinedRequest(12, bad.to.api_version, digits)
