@@ -19,6 +19,7 @@ class Draw:
     def __init__(self, data: bytes) -> None:
         self.data = data
         self.at = 0
+        self.was_long = False
 
     def byte(self) -> int:
         at = self.at
@@ -96,7 +97,8 @@ def value(kind: Type, field: Field, draw: Draw, words: Vocabulary) -> Any:
             return message(kind.layout, draw, words)
         case Shape.ARRAY:
             assert kind.item is not None
-            if draw.chance(3):
+            if draw.chance(3) and not draw.was_long:
+                draw.was_long = True  # once, or arrays in arrays are as long as their product
                 return (value(kind.item, field, draw, words),) * LONG
             return tuple(value(kind.item, field, draw, words) for _ in range(draw.one_of(ITEMS)))
         case Shape.STRING:

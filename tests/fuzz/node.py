@@ -107,6 +107,7 @@ class Besieged(Probe):
         version = rng.choice(api.request.versions)
         running = [one for one in self.world.machines.values() if one.node is not None and one.is_running]
         assert running, "all nodes have ended"
+        self.prober.is_node = rng.random() < 0.5
         request = self.drawn(rng.choice(running), api, listener, version)
         if request is None:
             return

@@ -34,6 +34,8 @@ M = TypeVar("M", bound=Message)
 REQUEST_HEADER = Struct(">hhih")  # api_key, api_version, correlation_id, length of client_id
 RESPONSE_HEADER = Struct(">i")
 SIZE = Struct(">i")
+HEADER_TAGS_MAX = 100
+UNCOUNTED_MAX = 256 * 1024  # bytes of a frame that may have as many items as fit in
 
 
 class Request(Value, frozen=True):
@@ -65,13 +67,14 @@ class UnsupportedVersion(Unsupported):
 
 def decode_request(frame: memoryview) -> Request:
     """The request in a frame. Raises `Malformed`, `UnsupportedApi` or `UnsupportedVersion`."""
-    if len(frame) < REQUEST_HEADER.size:
+    size = len(frame)
+    if size < REQUEST_HEADER.size:
         raise Malformed("truncated request header")
     api_key, api_version, correlation_id, length = REQUEST_HEADER.unpack_from(frame, 0)
     position = REQUEST_HEADER.size
     client_id = None
     if length >= 0:
-        if position + length > len(frame):
+        if position + length > size:
             raise Malformed("client id beyond the end")
         try:
             client_id = str(frame[position : position + length], "utf-8")
@@ -90,8 +93,9 @@ def decode_request(frame: memoryview) -> Request:
         position = _skip_tagged(frame, position)
     # Like Kafka, what follows the message is ignored: librdkafka leaves three stray bytes behind a request for the
     # metadata of all topics.
-    message, end = decoder_of(cls, api_version)(frame, position)
-    assert end <= len(frame), "a message ends within its frame"
+    decode = decoder_of(cls, api_version) if size <= UNCOUNTED_MAX else decoder_of(cls, api_version, True)
+    message, end = decode(frame, position)
+    assert end <= size, "a message ends within its frame"
     return Request(api_key, api_version, correlation_id, client_id, message)
 
 
@@ -162,6 +166,8 @@ def _skip_tagged(frame: memoryview, position: int) -> int:
     if position < len(frame) and not frame[position]:
         return position + 1  # there are none, as nearly always
     count, position = read_unsigned(frame, position)
+    if count > HEADER_TAGS_MAX:
+        raise Malformed(f"{count} tagged fields in the header")
     for _ in range(count):
         _, position = read_unsigned(frame, position)
         size, position = read_unsigned(frame, position)
