@@ -30,7 +30,7 @@ HOSTILE = table(
         "        self.quarantine.add(found.requests)\n",
         "",
         Breaks.AGREEMENT,
-        (STOPS, "sim/test_poison.py::test_a_request_that_brokers_pass_on_stops_one_controller_and_no_other"),
+        (STOPS,),
     ),
     Mutant(
         "a node goes on with what is half done",
