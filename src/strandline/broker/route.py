@@ -24,6 +24,7 @@ from strandline.broker.handlers import (
     find_coordinator,
     get_replica_log_info,
     metadata,
+    quarantine,
 )
 from strandline.broker.handlers.port import NodePort, broker_of
 from strandline.broker.quotas.throttling import ClientQuotas
@@ -63,6 +64,7 @@ from strandline.wire.messages.groups.sync_group import SyncGroupRequest
 from strandline.wire.messages.own.acknowledge_losses import AcknowledgeLossesRequest
 from strandline.wire.messages.own.describe_losses import DescribeLossesRequest
 from strandline.wire.messages.own.get_replica_log_info import GetReplicaLogInfoRequest
+from strandline.wire.messages.own.quarantine import QuarantineRequest
 from strandline.wire.messages.quorum.begin_quorum_epoch import BeginQuorumEpochRequest
 from strandline.wire.messages.quorum.end_quorum_epoch import EndQuorumEpochRequest
 from strandline.wire.messages.quorum.fetch_snapshot import FetchSnapshotRequest
@@ -266,6 +268,7 @@ BROKER_ROUTES: dict[type, Route] = {
     DescribeLossesRequest: describe_losses.answer,
     AcknowledgeLossesRequest: pass_on,
     GetReplicaLogInfoRequest: get_replica_log_info.answer,
+    QuarantineRequest: of_nodes(quarantine.answer),
     FindCoordinatorRequest: find_coordinator.answer,
     JoinGroupRequest: to_group,
     SyncGroupRequest: to_group,
@@ -316,6 +319,7 @@ CONTROLLER_ROUTES: dict[type, Route] = {
     FetchRequest: of_nodes(to_quorum),
     FetchSnapshotRequest: of_nodes(to_quorum),
     DescribeQuorumRequest: to_quorum,
+    QuarantineRequest: of_nodes(quarantine.answer),
     BrokerRegistrationRequest: of_nodes(to_controller),
     BrokerHeartbeatRequest: of_nodes(to_controller),
     AlterPartitionRequest: of_nodes(to_controller),
