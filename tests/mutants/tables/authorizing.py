@@ -24,6 +24,20 @@ def row(name: str, file: str, old: str, new: str, tests: tuple[str, ...]) -> Mut
 
 AUTHORIZING = table(
     row(
+        "everybody may ask a controller which controllers there are",
+        f"{GATE}/table.py",
+        "DESCRIBE_CLUSTER: cluster.describe_controllers}",
+        "DESCRIBE_CLUSTER: cluster.describe_cluster}",
+        TABLE,
+    ),
+    row(
+        "a client of a controller writes down itself who asks for an election",
+        "broker/route.py",
+        "    if not received.caller.is_node:\n        received = replace(received, message=signed(received))\n",
+        "",
+        ("unit/broker/test_forward.py::test_a_client_of_a_controllers_listener_does_not_write_down_itself_who_it_is",),
+    ),
+    row(
         "an acl that denies outweighs nothing",
         AUTHORIZER,
         "                    if acl.operation in (operation, AclOperation.ALL):\n                        return False",

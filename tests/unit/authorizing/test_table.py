@@ -44,6 +44,7 @@ from strandline.wire.messages.cluster.alter_replica_log_dirs import (
     AlterReplicaLogDirsRequest,
     AlterReplicaLogDirTopic,
 )
+from strandline.wire.messages.cluster.describe_cluster import DescribeClusterRequest
 from strandline.wire.messages.cluster.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
 from strandline.wire.messages.cluster.describe_log_dirs import DescribeLogDirsRequest
 from strandline.wire.messages.cluster.describe_quorum import DescribeQuorumRequest
@@ -332,6 +333,7 @@ CASES: tuple[Case, ...] = (
     Case(ListPartitionReassignmentsRequest(), 0, C, DESCRIBE),
     Case(DescribeQuorumRequest(), 1, C, DESCRIBE),
     Case(DescribeQuorumRequest(), 1, C, DESCRIBE, "CONTROLLER"),
+    Case(DescribeClusterRequest(endpoint_type=2), 1, C, ALTER, "CONTROLLER"),
     Case(UpdateFeaturesRequest(), 1, C, ALTER),
     Case(UnregisterBrokerRequest(broker_id=77), 0, C, ALTER),
     Case(UnregisterBrokerRequest(broker_id=77), 0, C, ALTER, "CONTROLLER"),
