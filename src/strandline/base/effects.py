@@ -10,7 +10,7 @@ own for them, immutable ones, so that the node can route the answer with one loo
 from enum import Enum
 from typing import Any
 
-from strandline.base.ids import NodeId
+from strandline.base.ids import NOBODY, NodeId
 from strandline.base.ports import DiskError, DiskFull
 from strandline.base.value import Value
 
@@ -138,7 +138,8 @@ Event = Received | Answered | Failed | Synced | SyncFailed | Probed | Disconnect
 
 class Send(Value, frozen=True):
     """Ask a peer. `channel` names the connection: requests on one (endpoint, channel) share a connection and are
-    answered in order, so long polls have a channel of their own."""
+    answered in order, so long polls have a channel of their own. `node`: whom it is for, and nobody else at this
+    endpoint."""
 
     endpoint: Endpoint
     channel: str
@@ -146,6 +147,7 @@ class Send(Value, frozen=True):
     version: int
     timeout_ms: int
     token: Token
+    node: NodeId = NOBODY
 
 
 class Reply(Value, frozen=True):
