@@ -24,6 +24,13 @@ def row(name: str, file: str, old: str, new: str, tests: tuple[str, ...]) -> Mut
 
 AUTHORIZING = table(
     row(
+        "an acl of an ipv4 address does not count on sockets of ipv6",
+        "security/acls/index.py",
+        "    return str(address.ipv4_mapped or address) if isinstance(address, IPv6Address) else str(address)\n",
+        "    return str(address)\n",
+        ("unit/authorizing/test_table.py::test_an_acl_is_about_an_address_however_a_socket_or_java_writes_it",),
+    ),
+    row(
         "a node proves the secret to whoever asks in place of the one that it means",
         "security/sasl/node_secret.py",
         """        if told.get("i") != str(ITERATIONS) or told.get("s") != b64encode(salt_of(self.node)).decode():\n""",
