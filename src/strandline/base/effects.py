@@ -10,7 +10,7 @@ own for them, immutable ones, so that the node can route the answer with one loo
 from enum import Enum
 from typing import Any
 
-from strandline.base.ids import NOBODY, NodeId
+from strandline.base.ids import NodeId
 from strandline.base.ports import DiskError, DiskFull
 from strandline.base.value import Value
 
@@ -147,7 +147,7 @@ class Send(Value, frozen=True):
     version: int
     timeout_ms: int
     token: Token
-    node: NodeId = NOBODY
+    node: NodeId
 
 
 class Reply(Value, frozen=True):

@@ -235,6 +235,8 @@ class Node:
 
     def disconnected(self, event: Disconnected, now: Instant) -> list[Effect]:
         self.authenticating.forget(event.connection)
+        if self.early:  # or a client that comes and goes would take the places of all others
+            self.early = [held for held in self.early if held.to.connection != event.connection]
         self.quotas.forget(event.connection)
         return self.controller.step(event, now) if self.controller is not None else []
 
