@@ -327,6 +327,8 @@ class Node:
         if self.early:
             self.early = [held for held in self.early if held.to.connection != event.connection]
         self.authenticating.forget(event.connection)
+        if self.early:  # or a client that comes and goes would take the places of all others
+            self.early = [held for held in self.early if held.to.connection != event.connection]
         self.quotas.forget(event.connection)
         return self.controller.step(event, now) if self.controller is not None else []
 
@@ -490,7 +492,8 @@ class Node:
             return self.answered(Failed(effect.token, Failure.CLOSED), now)
         # Answers come in order, and an election by hand waits for replicas: heartbeats must not wait behind it.
         channel = "elections" if is_manual(effect.message, effect.version) else "controller"
-        return [Send(self.voters[leader], channel, effect.message, effect.version, effect.timeout_ms, effect.token)]
+        to = self.voters[leader]
+        return [Send(to, channel, effect.message, effect.version, effect.timeout_ms, effect.token, leader)]
 
     def to_broker(self, effect: ToBroker, now: Instant) -> list[Effect]:
         listener = self.config.inter_broker_listener_name
@@ -500,7 +503,8 @@ class Node:
         endpoint = None if broker is None or broker.fenced else broker.endpoints.get(listener)
         if endpoint is None:
             return self.answered(Failed(effect.token, Failure.CLOSED), now)
-        return [Send(endpoint, effect.channel, effect.message, effect.version, effect.timeout_ms, effect.token)]
+        message, version = effect.message, effect.version
+        return [Send(endpoint, effect.channel, message, version, effect.timeout_ms, effect.token, effect.node)]
 
     def ask_myself(self, effect: ToController | ToBroker, listener: str, now: Instant) -> list[Effect]:
         self.own_count += 1

@@ -1,11 +1,11 @@
 """Which request goes where: one row per API and listener. A request without a row is not served."""
 
 from collections.abc import Callable
-from typing import Protocol
+from typing import Any, Protocol
 
 from msgspec.structs import replace
 
-from strandline.base.effects import Effect, Received, Reply
+from strandline.base.effects import Effect, Received, Reply, in_a_line
 from strandline.base.errors import ErrorCode
 from strandline.base.time import Instant
 from strandline.broker.authenticating import Authenticating
@@ -216,7 +216,20 @@ def to_quorum(node: Machines, received: Received, now: Instant) -> list[Effect]:
 def to_controller(node: Machines, received: Received, now: Instant) -> list[Effect]:
     if node.controller is None:
         return [Reply(received.to, refusal_of(received.message, ErrorCode.NOT_CONTROLLER))]
+    if not received.caller.is_node:
+        received = replace(received, message=signed(received))
     return node.controller.step(received, now)
+
+
+def signed(received: Received) -> Any:
+    """The message with who wants it, where that is written down: as the node knows it that a client asks, and never as
+    the client says itself. A node that passes such a request on has signed it."""
+    message, caller = received.message, received.caller
+    if isinstance(message, ElectLeadersRequest):
+        return replace(message, asked_by=caller.named)
+    if isinstance(message, AcknowledgeLossesRequest):
+        return replace(message, asked_by=f"{in_a_line(message.asked_by)} ({caller.named})")
+    return message
 
 
 def pass_on(node: Machines, received: Received, now: Instant) -> list[Effect]:
@@ -224,9 +237,9 @@ def pass_on(node: Machines, received: Received, now: Instant) -> list[Effect]:
     message, version = received.message, received.to.api_version
     if isinstance(message, ElectLeadersRequest) and (is_manual(message, version) or message.election_type == UNCLEAN):
         # Who wanted what may lose records is written down, and the controller sees this node alone.
-        message, version = replace(message, asked_by=received.caller.named), OWN_VERSION
+        message, version = signed(received), OWN_VERSION
     elif isinstance(message, AcknowledgeLossesRequest):
-        message = replace(message, asked_by=f"{message.asked_by} ({received.caller.named})")
+        message = signed(received)
     return node.forwarding.forward(received.to, message, version, getattr(message, "timeout_ms", None), now)
 
 

@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager, suppress
 import pytest
 
 from strandline.base.effects import Answered, Endpoint, Failed, Failure, Probe, Probed, Send
+from strandline.base.ids import NOBODY
 from strandline.wire.messages.groups.heartbeat import HeartbeatRequest
 
 from .echo import Rig, rig, run
@@ -14,7 +15,7 @@ from .echo import Rig, rig, run
 
 def send(endpoint: Endpoint, generation: int, order: str = "", *, channel: str = "c", timeout_ms: int = 10_000) -> Send:
     request = HeartbeatRequest(group_id="g", generation_id=generation, member_id=order)
-    return Send(endpoint, channel, request, 4, timeout_ms, ("t", generation))
+    return Send(endpoint, channel, request, 4, timeout_ms, ("t", generation), NOBODY)
 
 
 def outcomes(it: Rig) -> list[object]:

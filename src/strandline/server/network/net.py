@@ -385,7 +385,9 @@ class Net:
 
     def admitting(self, listener: Listener) -> Callable[[socket.socket, str], None]:
         def admit(sock: socket.socket, address: str) -> None:
-            if listener.tls is not None and len(self.coming) >= handshakes.HANDSHAKES_MAX:
+            # Half of the places are for nodes: clients that open connections and say nothing must not keep them out.
+            places = handshakes.HANDSHAKES_MAX * (2 if listener.name in self.limits.config.node_listeners else 1)
+            if listener.tls is not None and len(self.coming) >= places:
                 self.limits.closed(listener.name, address)
                 sock.close()
                 return
