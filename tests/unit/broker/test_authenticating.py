@@ -1,6 +1,8 @@
 """Clients prove who they are: PLAIN, SCRAM and OAUTHBEARER as a node answers them, and what failures look like."""
 
-from base64 import b64decode
+import hashlib
+from base64 import b64decode, b64encode
+from collections.abc import Callable
 from random import Random
 
 import pytest
@@ -14,7 +16,7 @@ from strandline.broker.authenticating import Authenticating
 from strandline.broker.listeners.sasl import SaslRules
 from strandline.security.sasl.node_secret import Introduction
 from strandline.security.sasl.oauthbearer import Token
-from strandline.security.scram import Scram, ScramCredential, credential_of
+from strandline.security.scram import Scram, ScramCredential, attributes, credential_of
 from strandline.security.secret import SECRET_MECHANISM, ClusterSecret
 from strandline.wire.messages.cluster.sasl_authenticate import SaslAuthenticateRequest, SaslAuthenticateResponse
 from strandline.wire.messages.cluster.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
@@ -360,3 +362,39 @@ def test_the_servers_side_of_rfc_7677(monkeypatch: pytest.MonkeyPatch) -> None:
     final = door.say(f"c=biws,r={nonce},p=dHzbZapWIk4jUhN+Ute9ytag9zjfMHgsqmmiz7AndVQ=".encode())
     assert final.auth_bytes == b"v=6rriTRBi23WpRR/wtup+mMhUZUn/dB5nLTJRsjl95G4="
     assert door.effects == [Authenticated(1, "User:user", is_node=False)]
+
+
+class Stubborn(Scram):
+    """A client that puts another nonce into its last message, and proves that it knows the password."""
+
+    def __init__(self, mechanism: str, change: Callable[[str], str]) -> None:
+        super().__init__(mechanism, "alice", "alice-secret", "a nonce of a client")
+        self.change = change
+
+    def final(self, answer: bytes) -> bytes:
+        credential = USERS["alice", SHA_256]
+        salted = hashlib.pbkdf2_hmac("sha256", b"alice-secret", credential.salt, credential.iterations)
+        nonce = self.change(attributes(answer)["r"])
+        said = f"{self.bare},{answer.decode()},c=biws,r={nonce}".encode()
+        key = self.keyed(salted, b"Client Key")
+        signature = self.keyed(hashlib.sha256(key).digest(), said)
+        proof = bytes(a ^ b for a, b in zip(key, signature, strict=True))
+        return f"c=biws,r={nonce},p={b64encode(proof).decode()}".encode()
+
+
+@each(
+    ("change", "is_let_in"),
+    [
+        (lambda nonce: nonce, True),
+        (lambda nonce: "a nonce of a client" + nonce, True),  # librdkafka before 2.6.1
+        (lambda nonce: nonce + "x", False),
+        (lambda nonce: nonce[:-1], False),
+        (lambda nonce: "a nonce of a client", False),
+        (lambda nonce: "", False),
+    ],
+)
+def test_the_last_message_is_for_this_exchange(change: Callable[[str], str], is_let_in: bool) -> None:
+    door, client = Door(), Stubborn(SHA_256, change)
+    door.handshake(SHA_256)
+    answer = door.say(client.final(door.say(client.first()).auth_bytes))
+    assert (answer.error_code == ErrorCode.NONE) == is_let_in
