@@ -49,6 +49,7 @@ MECHANISMS = (PLAIN, SHA_256, SHA_512, BEARER)
 NAMES = ("PLAINTEXT", "SASL_PLAINTEXT", "SASL_SSL", "BRIEF")
 PASSWORD, WRONG = "alice=s;cret", "not hers"
 LOGIN = "org.apache.kafka.common.security"
+USERS = f'{LOGIN}.plain.PlainLoginModule required user_alice="{PASSWORD}";'
 
 
 class World(NamedTuple):
@@ -137,7 +138,6 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     ports = free_ports(len(NAMES) + 1)
     at = dict(zip(NAMES, (f"{HOST}:{port}" for port in ports), strict=False))
     told = ",".join(f"{name}://{address}" for name, address in at.items())
-    users = f'{LOGIN}.plain.PlainLoginModule required user_alice="{PASSWORD}";'
     properties = {
         "listeners": f"{told},CONTROLLER://{HOST}:{ports[-1]}",
         "advertised.listeners": told,
@@ -147,8 +147,8 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
         "sasl.enabled.mechanisms": ",".join(MECHANISMS),
         "listener.name.brief.sasl.enabled.mechanisms": SHA_256,
         "listener.name.controller.sasl.enabled.mechanisms": SHA_512,
-        "listener.name.sasl_plaintext.plain.sasl.jaas.config": users,
-        "listener.name.sasl_ssl.plain.sasl.jaas.config": users,
+        "listener.name.sasl_plaintext.plain.sasl.jaas.config": USERS,
+        "listener.name.sasl_ssl.plain.sasl.jaas.config": USERS,
         "listener.name.brief.connections.max.reauth.ms": "2000",
         "sasl.oauthbearer.jwks.endpoint.url": (folder / "keys.json").as_uri(),
         "sasl.oauthbearer.expected.audience": "kafka",
@@ -359,3 +359,23 @@ def test_sessions_are_renewed_in_time_or_end(world: World) -> None:
         lazy.ask(MetadataRequest(topics=()), 12)
     assert "on BRIEF: Metadata after its session has expired: it did not authenticate again" in world.log()
     assert "Produce after its session" not in world.log()
+
+
+def test_nodes_come_to_each_other_by_the_clusters_secret_where_clients_need_sasl(world: World, tmp_path: Path) -> None:
+    """Brokers' and controllers' listeners are SASL_SSL; no user is meant for nodes."""
+    client = Login(world, "SASL_SSL", PLAIN).properties
+    properties = {
+        "listener.security.protocol.map": "SASL_SSL:SASL_SSL,CONTROLLER:SASL_SSL",
+        "sasl.enabled.mechanisms": PLAIN,
+        **{f"listener.name.{name}.plain.sasl.jaas.config": USERS for name in ("sasl_ssl", "controller")},
+        "ssl.keystore.location": world.file("server.store"),
+        "ssl.truststore.location": world.file("ca.pem"),
+    }
+    with LocalCluster(tmp_path, 3, properties=properties, protocol="SASL_SSL", client=client) as cluster:
+        with Cluster(config_of(cluster.bootstrap, client)) as reached, OwnProducer(reached, creates_topics=True) as own:
+            own.send("replicated", 0, batch_of([b"one"]))
+            own.flush()  # with acks=all, of at least two replicas
+            until(lambda: len(reached.topics(["replicated"])["replicated"].partitions[0].isr) == 3)
+        wrong = {**client, "sasl.jaas.config": client["sasl.jaas.config"].replace(PASSWORD, WRONG)}
+        with pytest.raises(AuthenticationFailed), Cluster(config_of(cluster.bootstrap, wrong)) as reached:
+            reached.brokers()
