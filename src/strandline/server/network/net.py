@@ -26,6 +26,7 @@ from strandline.base.effects import (
     Endpoint,
     Event,
     Received,
+    Refuse,
     Reply,
     ReplyTo,
     Throttle,
@@ -44,9 +45,11 @@ from strandline.server.network.request_memory import RequestMemory
 from strandline.server.network.unsent import WRITE_BUFFER_BYTES, Slot, Unsent
 from strandline.server.network.watch import Watch
 from strandline.server.tls.listener_tls import ListenerTls, Unmapped
-from strandline.wire.api import API_VERSIONS, APIS, advertised_versions, is_allowed
+from strandline.wire.api import API_BY_KEY, API_VERSIONS, APIS, advertised_versions, is_allowed
 from strandline.wire.frame import Unsupported, UnsupportedVersion, decode_request, encode_response
 from strandline.wire.messages.cluster.api_versions import ApiVersionsResponse
+from strandline.wire.messages.cluster.sasl_authenticate import SaslAuthenticateRequest
+from strandline.wire.messages.cluster.sasl_handshake import SaslHandshakeRequest
 from strandline.wire.primitive import Malformed
 
 UNANSWERED_MAX = 64
@@ -58,6 +61,10 @@ SERVED = {
     is_controller: frozenset(api.key for api in APIS if is_allowed(api.key, is_controller=is_controller))
     for is_controller in (True, False)
 }
+
+# What whoever has not proved yet who it is may ask where that is demanded (KIP-43).
+SERVED_TO_STRANGERS = frozenset((API_VERSIONS, SaslHandshakeRequest.api_key, SaslAuthenticateRequest.api_key))
+TIMER_MS_MAX = 86_400_000  # timers of loops need not be able to wait for longer
 
 
 class NetConfig(Value, frozen=True):
@@ -80,6 +87,7 @@ class Listener(Value, frozen=True):
     port: int  # 0: any free port
     is_controller: bool
     tls: ListenerTls | None = None  # None: it is not encrypted
+    stranger_bytes_max: int | None = None  # a request's, until it has proved by SASL who it is; None: it need not
 
 
 class Connection(Unsent):
@@ -88,12 +96,13 @@ class Connection(Unsent):
     is_counted = False  # by the limits
 
     def __init__(self, net: "Net", number: int, listener: Listener) -> None:
-        super().__init__(net.config.request_bytes_max, net.requests)
+        super().__init__(listener.stranger_bytes_max or net.config.request_bytes_max, net.requests)
         self.net = self.owner = net
         self.number = number
         self.on_event: Callable[[Event], None] = net.on_event
         self.listener = listener
-        self.served = SERVED[listener.is_controller]
+        self.served = SERVED[listener.is_controller] if listener.stranger_bytes_max is None else SERVED_TO_STRANGERS
+        self.expiry: asyncio.TimerHandle | None = None  # when it has to prove again who it is
         self.transport: asyncio.Transport
         self.write: Callable[[Sequence[Buffer]], None]
         self.first = 0  # sequence of slots[0]
@@ -135,6 +144,8 @@ class Connection(Unsent):
 
     def encrypted(self, tls: ListenerTls) -> None:
         self.write = joining(self.transport)
+        if self.listener.stranger_bytes_max is not None:
+            return  # its principal is what it proves by SASL; a certificate only lets it in (KIP-684)
         try:
             certificate = self.transport.get_extra_info("ssl_object").getpeercert(binary_form=True)
             self.caller = replace(self.caller, principal=tls.principal_of(certificate))
@@ -144,6 +155,8 @@ class Connection(Unsent):
     def connection_lost(self, error: Exception | None) -> None:
         assert self.net.connections.get(self.number) is self, "a connection ends once"
         self.closed = self.stopped = True
+        if self.expiry is not None:
+            self.expiry.cancel()
         self.net.gone(self)
         self.net.on_event(Disconnected(self.number))
 
@@ -159,7 +172,7 @@ class Connection(Unsent):
             self.refuse(f"{type(error).__name__}: {error}")
             return
         if request.api_key not in self.served:
-            self.refuse(f"API key {request.api_key} is not served on this listener")
+            self.refuse(self.why_not_served(request.api_key))
             return
         caller = self.caller
         client_id = request.client_id or ""
@@ -174,6 +187,31 @@ class Connection(Unsent):
         if len(slots) >= UNANSWERED_MAX:
             self.stop()
         self.on_event(Received(to, caller, request.message))
+
+    def why_not_served(self, api_key: int) -> str:
+        if self.served is not SERVED_TO_STRANGERS or api_key not in SERVED[self.listener.is_controller]:
+            return f"API key {api_key} is not served on this listener"
+        if self.expiry is not None:
+            return f"{API_BY_KEY[api_key].name} after its session has expired: it did not authenticate again"
+        return f"{API_BY_KEY[api_key].name} before it has authenticated: check the client's security.protocol"
+
+    def authenticated(self, effect: Authenticated) -> None:
+        self.caller = replace(self.caller, principal=effect.principal, is_node=effect.is_node)
+        self.served = SERVED[self.listener.is_controller]
+        self.frame_bytes_max = self.net.config.request_bytes_max
+        if self.expiry is not None:
+            self.expiry.cancel()
+            self.expiry = None
+        if effect.lifetime_ms:
+            self.expire_after(effect.lifetime_ms)
+
+    def expire_after(self, left_ms: int) -> None:
+        """The connection itself stays: it may authenticate again."""
+        if left_ms > 0:
+            pause_ms = min(left_ms, TIMER_MS_MAX)
+            self.expiry = self.net.loop.call_later(pause_ms / 1000, self.expire_after, left_ms - pause_ms)
+        else:
+            self.served = SERVED_TO_STRANGERS
 
     def version_refused(self, error: UnsupportedVersion) -> None:
         """A newer client asks for ApiVersions in a version that we lack: it learns ours from the answer (KIP-511).
@@ -422,11 +460,24 @@ class Net:
     def authenticated(self, effect: Authenticated) -> None:
         connection = self.connections.get(effect.connection)
         if connection is not None and not connection.closed:
-            connection.caller = replace(connection.caller, principal=effect.principal, is_node=effect.is_node)
+            connection.authenticated(effect)
 
     def close_one(self, effect: Close) -> None:
         connection = self.connections.get(effect.connection)
         if connection is not None and not connection.closed:
+            connection.refuse(effect.why)
+
+    def refuse_one(self, effect: Refuse) -> None:
+        connection = self.connections.get(effect.to.connection)
+        if connection is None or connection.closed:
+            return
+        connection.stop()
+        connection.closed = True  # nothing more is read or answered
+        self.loop.call_later(effect.after_ms / 1000, self.refuse_now, connection, effect)
+
+    def refuse_now(self, connection: Connection, effect: Refuse) -> None:
+        if self.connections.get(effect.to.connection) is connection:
+            connection.reply(Reply(effect.to, effect.message))
             connection.refuse(effect.why)
 
     def sweep(self) -> None:
