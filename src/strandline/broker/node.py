@@ -242,6 +242,8 @@ class Node:
         return [effect for event in held for effect in self.received(event, now)]
 
     def disconnected(self, event: Disconnected, now: Instant) -> list[Effect]:
+        if self.early:
+            self.early = [held for held in self.early if held.to.connection != event.connection]
         self.authenticating.forget(event.connection)
         self.quotas.forget(event.connection)
         return self.controller.step(event, now) if self.controller is not None else []

@@ -306,6 +306,19 @@ class Driver:
         node = self.pump.node if self.pump is not None else None
         assert isinstance(node, ClusterNode)
         self.limits.update(node.image.configs)
+        self.limits.update_rates(node.image.quotas)
+
+    def read_token_keys(self) -> None:
+        """Where a listener enables OAUTHBEARER; other nodes need not have what it is made of. Raises OSError."""
+        listeners = map(self.config.settings_of, self.config.sasl_listener_names)
+        if not any(OAUTHBEARER in settings.texts("sasl.enabled.mechanisms") for settings in listeners):
+            return
+        try:
+            from strandline.server.oauth.of_node import OAuth
+        except ImportError as error:
+            raise OSError(f"OAUTHBEARER needs {error.name}: pip install 'strandline[oauth]'") from None
+        self.oauth = OAuth(self.config)
+        self.oauth.watch(self.loop)
 
     def read_token_keys(self) -> None:
         """Where a listener enables OAUTHBEARER; other nodes need not have what it is made of. Raises OSError."""

@@ -154,6 +154,9 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
         "sasl.oauthbearer.expected.audience": "kafka",
         "sasl.mechanism.inter.broker.protocol": "PLAIN",
         "ssl.keystore.location": str(folder / "server.store"),
+        "ssl.truststore.location": str(folder / "ca.pem"),
+        "listener.name.sasl_ssl.ssl.client.auth": "requested",
+        "listener.name.sasl_ssl.ssl.principal.mapping.rules": "RULE:^CN=nobody$/nobody/",
     }
     with LocalCluster(folder / "nodes", 1, ports=[ports[0], ports[-1]], properties=properties) as cluster:
         for mechanism in (SHA_256, SHA_512):
@@ -255,6 +258,19 @@ def test_a_client_comes_in_by_each_mechanism_with_and_without_tls(world: World, 
         assert len(records_in(cluster, topic)) == len(ways), "each has written one"
 
 
+def test_the_operator_sees_who_failed_and_no_secret(world: World) -> None:
+    through_our_client(Login(world, "SASL_SSL", SHA_256, is_right=False), "nothing")
+    until(lambda: "on SASL_SSL: it could not authenticate: user alice: its proof is wrong" in world.log())
+    assert WRONG not in world.log() and PASSWORD not in world.log() and "eyJ" not in world.log()
+    assert "sasl.mechanism.inter.broker.protocol has no effect" in world.log()
+    described = strandline(
+        *["configs", "describe", "--entity-type", "brokers", "--entity-name", "1", "--all", "--bootstrap-server"],
+        world.at["PLAINTEXT"],
+    )
+    assert described.returncode == 0 and "sasl.enabled.mechanisms" in described.stdout
+    assert PASSWORD not in described.stdout
+
+
 SAYS = {
     PLAIN: "Authentication failed: Invalid username or password",
     SHA_256: "invalid credentials with SASL mechanism SCRAM-SHA-256",
@@ -286,17 +302,15 @@ def test_kcat_comes_in_by_each_password(world: World) -> None:
             assert is_right or SAYS[mechanism].encode() in done.stderr
 
 
-def test_the_operator_sees_who_failed_and_no_secret(world: World) -> None:
-    through_our_client(Login(world, "SASL_SSL", SHA_256, is_right=False), "nothing")
-    until(lambda: "on SASL_SSL: it could not authenticate: user alice: its proof is wrong" in world.log())
-    assert WRONG not in world.log() and PASSWORD not in world.log() and "eyJ" not in world.log()
-    assert "sasl.mechanism.inter.broker.protocol has no effect" in world.log()
-    described = strandline(
-        *["configs", "describe", "--entity-type", "brokers", "--entity-name", "1", "--all", "--bootstrap-server"],
-        world.at["PLAINTEXT"],
-    )
-    assert described.returncode == 0 and "sasl.enabled.mechanisms" in described.stdout
-    assert PASSWORD not in described.stdout
+def test_a_certificate_of_a_client_is_not_who_it_is_where_it_authenticates(world: World) -> None:
+    """No rule makes a name of it, and it does not keep the client out (KIP-684)."""
+    certificate = {"ssl.keystore.location": world.file("server.store")}
+    login = Login(world, "SASL_SSL", SHA_512)
+    with Cluster(config_of(world.at["SASL_SSL"], login.properties | certificate)) as cluster:
+        assert list(cluster.brokers()) == [1]
+    wrong = Login(world, "SASL_SSL", SHA_512, is_right=False).properties | certificate
+    with pytest.raises(AuthenticationFailed), Cluster(config_of(world.at["SASL_SSL"], wrong)) as cluster:
+        cluster.brokers()
 
 
 def test_a_stranger_gets_nothing_from_brokers_and_controllers(world: World) -> None:

@@ -7,6 +7,7 @@ import pytest
 from strandline.base.effects import Authenticated, Effect, Event, Received, Refuse, Reply
 from strandline.base.time import Instant
 from strandline.server.network.net import NetConfig
+from strandline.server.network.refusals import LINES_MAX
 from strandline.wire.frame import decode_response, encode_request
 from strandline.wire.messages.cluster.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from strandline.wire.messages.cluster.sasl_authenticate import SaslAuthenticateRequest, SaslAuthenticateResponse
@@ -15,7 +16,7 @@ from strandline.wire.schema import Message
 
 from .echo import STRANGER_BYTES_MAX, Client, EchoNode, Rig, heartbeat, rig, run
 
-DELAY_MS = 150
+DELAY_MS = 20
 
 
 class Doorman(EchoNode):
@@ -120,6 +121,21 @@ def test_who_fails_is_answered_late_and_cut_off(caplog: pytest.LogCaptureFixture
     assert ["it was told no" in record.message for record in caplog.records] == [True]
 
 
+def test_failed_logins_are_counted_apart_and_do_not_fill_the_log(caplog: pytest.LogCaptureFixture) -> None:
+    async def scenario() -> None:
+        async with rig() as it:
+            doorman(it)
+            for _ in range(LINES_MAX + 2):
+                await log_in(await it.client("SASL"), b"no")
+            (await it.client("SASL")).send(5)
+            await it.until(lambda: not it.net.connections)
+            assert it.net.log_limit.left_out_ever == {"failed logins": 2}
+
+    run(scenario)
+    assert len(caplog.records) == LINES_MAX + 1
+    assert "before it has authenticated" in caplog.records[-1].message
+
+
 def test_who_leaves_before_the_answer_is_forgotten() -> None:
     async def scenario() -> None:
         async with rig() as it:
@@ -175,7 +191,7 @@ def test_a_new_session_outlives_the_old_ones_end() -> None:
 
 
 def test_a_session_may_last_longer_than_a_timer_can_wait(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("strandline.server.network.net.TIMER_MS_MAX", 10)
+    monkeypatch.setattr("strandline.server.network.session.TIMER_MS_MAX", 10)
 
     async def scenario() -> None:
         async with rig() as it:

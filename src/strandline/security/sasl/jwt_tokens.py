@@ -24,7 +24,7 @@ OF_KIND: dict[tuple[str, str], tuple[str, ...]] = {
 }
 ALGORITHMS = tuple(name for names in OF_KIND.values() for name in names)
 # PyJWT is not asked about the claims: it would read the clock, and know nothing of other names of claims.
-SIGNATURE_ALONE = {
+SIGNATURE_ALONE: Any = {
     "verify_signature": True,
     "verify_aud": False,
     "verify_exp": False,
@@ -111,7 +111,7 @@ class JwtTokens:
             raise ValueError("its token is not a JSON Web Token") from error
         key = self.key_for(header.get("alg"), header.get("kid"))
         try:
-            claims = jwt.decode(token, key.key, algorithms=[header["alg"]], options=SIGNATURE_ALONE)  # type: ignore[arg-type]
+            claims = jwt.decode(token, key.key, algorithms=[header["alg"]], options=SIGNATURE_ALONE)
         except (jwt.PyJWTError, ValueError, TypeError, RecursionError) as error:
             raise ValueError("the signature of its token is wrong") from error
         return self.checked(claims, now)

@@ -42,14 +42,13 @@ from strandline.server.network.joining import joining
 from strandline.server.network.limits import ConnectionLimits, LimitsConfig
 from strandline.server.network.refusals import LogLimit, log, printable
 from strandline.server.network.request_memory import RequestMemory
+from strandline.server.network.session import Session
 from strandline.server.network.unsent import WRITE_BUFFER_BYTES, Slot, Unsent
 from strandline.server.network.watch import Watch
 from strandline.server.tls.listener_tls import ListenerTls, Unmapped
-from strandline.wire.api import API_BY_KEY, API_VERSIONS, APIS, advertised_versions, is_allowed
+from strandline.wire.api import API_VERSIONS, APIS, advertised_versions, is_allowed
 from strandline.wire.frame import Unsupported, UnsupportedVersion, decode_request, encode_response
 from strandline.wire.messages.cluster.api_versions import ApiVersionsResponse
-from strandline.wire.messages.cluster.sasl_authenticate import SaslAuthenticateRequest
-from strandline.wire.messages.cluster.sasl_handshake import SaslHandshakeRequest
 from strandline.wire.primitive import Malformed
 
 UNANSWERED_MAX = 64
@@ -61,10 +60,6 @@ SERVED = {
     is_controller: frozenset(api.key for api in APIS if is_allowed(api.key, is_controller=is_controller))
     for is_controller in (True, False)
 }
-
-# What whoever has not proved yet who it is may ask where that is demanded (KIP-43).
-SERVED_TO_STRANGERS = frozenset((API_VERSIONS, SaslHandshakeRequest.api_key, SaslAuthenticateRequest.api_key))
-TIMER_MS_MAX = 86_400_000  # timers of loops need not be able to wait for longer
 
 
 class NetConfig(Value, frozen=True):
@@ -90,19 +85,19 @@ class Listener(Value, frozen=True):
     stranger_bytes_max: int | None = None  # a request's, until it has proved by SASL who it is; None: it need not
 
 
-class Connection(Unsent):
+class Connection(Session, Unsent):
     looked_at = 0  # when the clock was last read, by a connection that measures
     address = ""  # of the other side
     is_counted = False  # by the limits
 
     def __init__(self, net: "Net", number: int, listener: Listener) -> None:
-        super().__init__(listener.stranger_bytes_max or net.config.request_bytes_max, net.requests)
+        super().__init__(net.config.request_bytes_max, net.requests)
         self.net = self.owner = net
+        self.loop = net.loop
         self.number = number
         self.on_event: Callable[[Event], None] = net.on_event
         self.listener = listener
-        self.served = SERVED[listener.is_controller] if listener.stranger_bytes_max is None else SERVED_TO_STRANGERS
-        self.expiry: asyncio.TimerHandle | None = None  # when it has to prove again who it is
+        self.begin(SERVED[listener.is_controller], self.frame_bytes_max, listener.stranger_bytes_max)
         self.transport: asyncio.Transport
         self.write: Callable[[Sequence[Buffer]], None]
         self.first = 0  # sequence of slots[0]
@@ -118,9 +113,14 @@ class Connection(Unsent):
         return self.listener.name in self.net.limits.config.node_listeners
 
     @property
+    def is_waiting(self) -> bool:
+        """For memory."""
+        return self in self.memory.waiting
+
+    @property
     def is_set_up(self) -> bool:
-        """Has it sent a request?"""
-        return self.first + len(self.slots) > 0
+        """Has it sent a request, and authenticated where it must?"""
+        return self.first + len(self.slots) > 0 and not self.is_stranger
 
     @property
     def is_of_node(self) -> bool:
@@ -144,7 +144,7 @@ class Connection(Unsent):
 
     def encrypted(self, tls: ListenerTls) -> None:
         self.write = joining(self.transport)
-        if self.listener.stranger_bytes_max is not None:
+        if self.must_authenticate:
             return  # its principal is what it proves by SASL; a certificate only lets it in (KIP-684)
         try:
             certificate = self.transport.get_extra_info("ssl_object").getpeercert(binary_form=True)
@@ -155,8 +155,7 @@ class Connection(Unsent):
     def connection_lost(self, error: Exception | None) -> None:
         assert self.net.connections.get(self.number) is self, "a connection ends once"
         self.closed = self.stopped = True
-        if self.expiry is not None:
-            self.expiry.cancel()
+        self.end_timer()
         self.net.gone(self)
         self.net.on_event(Disconnected(self.number))
 
@@ -187,31 +186,6 @@ class Connection(Unsent):
         if len(slots) >= UNANSWERED_MAX:
             self.stop()
         self.on_event(Received(to, caller, request.message))
-
-    def why_not_served(self, api_key: int) -> str:
-        if self.served is not SERVED_TO_STRANGERS or api_key not in SERVED[self.listener.is_controller]:
-            return f"API key {api_key} is not served on this listener"
-        if self.expiry is not None:
-            return f"{API_BY_KEY[api_key].name} after its session has expired: it did not authenticate again"
-        return f"{API_BY_KEY[api_key].name} before it has authenticated: check the client's security.protocol"
-
-    def authenticated(self, effect: Authenticated) -> None:
-        self.caller = replace(self.caller, principal=effect.principal, is_node=effect.is_node)
-        self.served = SERVED[self.listener.is_controller]
-        self.frame_bytes_max = self.net.config.request_bytes_max
-        if self.expiry is not None:
-            self.expiry.cancel()
-            self.expiry = None
-        if effect.lifetime_ms:
-            self.expire_after(effect.lifetime_ms)
-
-    def expire_after(self, left_ms: int) -> None:
-        """The connection itself stays: it may authenticate again."""
-        if left_ms > 0:
-            pause_ms = min(left_ms, TIMER_MS_MAX)
-            self.expiry = self.net.loop.call_later(pause_ms / 1000, self.expire_after, left_ms - pause_ms)
-        else:
-            self.served = SERVED_TO_STRANGERS
 
     def version_refused(self, error: UnsupportedVersion) -> None:
         """A newer client asks for ApiVersions in a version that we lack: it learns ours from the answer (KIP-511).
@@ -304,6 +278,7 @@ class Connection(Unsent):
     def wait_for_memory(self) -> None:
         self.stop()
         self.memory.wait(self)
+        self.net.watch.requests_wait()
 
     def size_refused(self, size: int) -> None:
         assert not 0 <= size <= self.frame_bytes_max
@@ -312,9 +287,9 @@ class Connection(Unsent):
         else:
             self.refuse(f"a request of {size} bytes; the limit is {self.frame_bytes_max}")
 
-    def refuse(self, why: str) -> None:
+    def refuse(self, why: str, kind: str = "closed connections") -> None:
         assert why
-        if self.net.log_limit.may_print("closed connections", self.caller.host, self.net.now_ms()):
+        if self.net.log_limit.may_print(kind, self.caller.host, self.net.now_ms()):
             why, host = printable(why), self.caller.host
             log.warning("closing connection %d from %s on %s: %s", self.number, host, self.listener.name, why)
         self.close()
@@ -478,7 +453,7 @@ class Net:
     def refuse_now(self, connection: Connection, effect: Refuse) -> None:
         if self.connections.get(effect.to.connection) is connection:
             connection.reply(Reply(effect.to, effect.message))
-            connection.refuse(effect.why)
+            connection.refuse(effect.why, "failed logins")
 
     def sweep(self) -> None:
         """Close connections that were silent for a whole round and wait for no answer. A connection is closed after
