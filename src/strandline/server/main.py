@@ -320,18 +320,6 @@ class Driver:
         self.oauth = OAuth(self.config)
         self.oauth.watch(self.loop)
 
-    def read_token_keys(self) -> None:
-        """Where a listener enables OAUTHBEARER; other nodes need not have what it is made of. Raises OSError."""
-        listeners = map(self.config.settings_of, self.config.sasl_listener_names)
-        if not any(OAUTHBEARER in settings.texts("sasl.enabled.mechanisms") for settings in listeners):
-            return
-        try:
-            from strandline.server.oauth.of_node import OAuth
-        except ImportError as error:
-            raise OSError(f"OAUTHBEARER needs {error.name}: pip install 'strandline[oauth]'") from None
-        self.oauth = OAuth(self.config)
-        self.oauth.watch(self.loop)
-
     def bind_metrics(self) -> Endpoint | None:
         """Before anybody can connect: connections are measured from the first one on."""
         assert not self.net.acceptors, "nobody is connected yet"
