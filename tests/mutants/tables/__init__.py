@@ -26,6 +26,7 @@ from tests.mutants.tables.replica.replica import REPLICA
 from tests.mutants.tables.replica.returned import RETURNED
 from tests.mutants.tables.replica.stops import STOPS
 from tests.mutants.tables.replica.wholeness import WHOLENESS
+from tests.mutants.tables.sasl import SASL
 from tests.mutants.tables.tls import TLS
 from tests.mutants.tables.txn.kafkas_bugs import KAFKAS_BUGS
 from tests.mutants.tables.txn.kip_defences import KIP_DEFENCES
@@ -64,6 +65,7 @@ MUTANTS: dict[str, Mutant] = table(
     *REPLICA.values(),
     *RETURNED.values(),
     *STOPS.values(),
+    *SASL.values(),
     *TLS.values(),
     *TRANSACTION_COMMANDS.values(),
     *TRANSACTIONS.values(),
