@@ -145,7 +145,7 @@ def of_nodes(route: Route) -> Route:
     """For what only a node may ask of another (Kafka: ClusterAction on the cluster)."""
 
     def guarded(node: Machines, received: Received, now: Instant) -> list[Effect]:
-        if not received.caller.is_node:
+        if not received.caller.is_node:  # guard: strangers-are-believed
             return refuse_stranger(received)
         return route(node, received, now)
 
@@ -192,6 +192,7 @@ def to_transactions(node: Machines, received: Received, now: Instant) -> list[Ef
 
 def add_partitions(node: Machines, received: Received, now: Instant) -> list[Effect]:
     """The form for many transactions is a broker's, on behalf of its clients (KIP-890)."""
+    # guard: anybody-adds-partitions-for-brokers
     if received.to.api_version >= OF_BROKERS and not received.caller.is_node:
         return refuse_stranger(received)
     return to_transactions(node, received, now)

@@ -63,7 +63,8 @@ class Fetching:
             replica, broker_epoch = NodeId(request.replica_state.replica_id), request.replica_state.replica_epoch
         else:
             replica, broker_epoch = NodeId(request.replica_id), -1
-        if replica >= 0 and not caller.is_node:  # by a replica's position the high watermark rises
+        # By a replica's position the high watermark rises.
+        if replica >= 0 and not caller.is_node:  # guard: any-client-is-a-replica
             return [Reply(to, FetchResponse(error_code=ErrorCode.CLUSTER_AUTHORIZATION_FAILED))]
         effects: list[Effect] = []
         earlier = self.sessions.sessions.get(request.session_id)
