@@ -72,6 +72,22 @@ TLS = table(
         (f"{SERVER}test_a_handshake_that_takes_too_long_ends",),
     ),
     Mutant(
+        "a whole answer is encrypted at once, and is not counted",
+        "server/network/encrypted.py",
+        "PIECE_BYTES = 256 * 1024",
+        "PIECE_BYTES = 1 << 30",
+        Breaks.ANSWERS,
+        (f"{SERVER}test_what_a_client_does_not_read_waits_unencrypted_and_counted_and_arrives_in_order",),
+    ),
+    Mutant(
+        "a client that reads again stays unheard",
+        "server/network/encrypted.py",
+        "            self.is_paused = False\n            self.on_resume()\n",
+        "            self.is_paused = False\n",
+        Breaks.ANSWERS,
+        (f"{SERVER}test_a_client_that_reads_again_is_read_from_again",),
+    ),
+    Mutant(
         "controllers are reached with the settings of brokers",
         "server/tls/listener_tls.py",
         "self.for_voters if endpoint in self.voters else self.for_brokers",

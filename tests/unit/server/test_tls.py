@@ -238,6 +238,49 @@ def test_no_more_handshakes_are_on_their_way_than_the_bound(made: Path, monkeypa
     run(scenario)
 
 
+def test_what_a_client_does_not_read_waits_unencrypted_and_counted_and_arrives_in_order(made: Path) -> None:
+    large = [bytes([n]) * 8_000_000 for n in range(4)]
+    small = [b"%d;" % n for n in range(2000)]
+
+    async def scenario() -> None:
+        async with rig(tls=listener(made)) as it:
+            client = await it.client("SSL", context=trusting(made), receive_buffer=4096)
+            client.send(1)
+            await client.answer()
+            (connection,) = it.net.connections.values()
+            for piece in large:
+                connection.write([b"<", piece, b">"])
+            for short in small:
+                connection.write([short[:1], short[1:]])
+            expected = b"".join(b"<" + piece + b">" for piece in large) + b"".join(small)
+            assert connection.transport.get_write_buffer_size() > len(expected) - 4_000_000
+            assert not connection.writable
+            connection.close()  # what is written still goes out
+            assert await client.reader.readexactly(len(expected)) == expected
+            assert await client.is_closed()
+            await it.until(lambda: not it.net.connections)
+
+    run(scenario)
+
+
+def test_a_client_that_reads_again_is_read_from_again(made: Path) -> None:
+    async def scenario() -> None:
+        async with rig(tls=listener(made)) as it:
+            client = await it.client("SSL", context=trusting(made))
+            client.send(1)
+            await client.answer()
+            (connection,) = it.net.connections.values()
+            connection.write([bytes(20_000_000)])
+            assert not connection.writable
+            client.send(2)
+            await client.reader.readexactly(20_000_000)
+            assert await client.answer() == (1, 2)
+            assert connection.writable
+            assert connection.transport.get_write_buffer_size() == 0
+
+    run(scenario)
+
+
 # --- other certificates
 
 
