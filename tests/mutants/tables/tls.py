@@ -50,10 +50,18 @@ TLS = table(
     Mutant(
         "a certificate file that cannot be used is reported again and again",
         "server/tls/listener_tls.py",
-        "        self.settings, self.stamps = settings, found\n        return self.read(settings)\n",
-        "        new = self.read(settings)\n        self.settings, self.stamps = settings, found\n        return new\n",
+        "        self.settings, self.stamps = settings, found\n",
+        "        self.read(settings)\n        self.settings, self.stamps = settings, found\n",
         Breaks.ANSWERS,
         (f"{SERVER}test_a_changed_file_is_used_for_new_connections_and_old_ones_stay",),
+    ),
+    Mutant(
+        "what a running node is given is not looked at",
+        "server/tls/listener_tls.py",
+        "        if problems:\n",
+        "        if False:\n",
+        Breaks.ANSWERS,
+        (f"{SERVER}test_what_a_running_node_is_given_must_make_sense_too",),
     ),
     Mutant(
         "a certificate that no rule maps is everybody's",

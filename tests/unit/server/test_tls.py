@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 from tests.rows import each
 from tests.unit.client.certificates import make_authority, make_certificate, openssl
 
@@ -326,6 +327,31 @@ def test_a_changed_file_is_used_for_new_connections_and_old_ones_stay(
         "new certificates of listener SSL cannot be used, the old ones stay"
     ], "once"
     assert said.count("listener SSL uses new certificates for new connections") == 2
+
+
+def test_what_a_running_node_is_given_must_make_sense_too(made: Path, caplog: pytest.LogCaptureFixture) -> None:
+    tls = listener(made, ssl_client_auth="required")
+    first = tls.contexts
+    every, own = Tls([tls], frozenset(), "", "SSL"), "listener.name.ssl.ssl."
+    for given, why in (
+        ({"truststore.location": ""}, "trusts nobody"),
+        ({"keystore.location": ""}, "has no certificate"),
+        ({"keystore.key": "K"}, "certificate chain is not specified"),
+        ({"keystore.type": "PKCS12"}, "is not a PKCS12 store"),
+    ):
+        caplog.clear()
+        asyncio.run(every.renew(tls, {own + key: value for key, value in given.items()}))
+        assert tls.contexts is first
+        assert why in caplog.text
+    asyncio.run(every.renew(tls, {}))
+    assert tls.contexts is not first, "the file counts again"
+
+
+def test_clients_of_sasl_are_not_whom_their_certificates_name(made: Path) -> None:
+    of_sasl = replace(settings(made), protocol="SASL_SSL")
+    certificate = ssl.PEM_cert_to_DER_cert((made / "client.pem").read_text())
+    tls = ListenerTls(of_sasl, is_served=True, is_for_nodes=False)
+    assert tls.principal_of(certificate) == "User:ANONYMOUS"
 
 
 def test_nobody_comes_back_with_a_session_of_before(made: Path, tmp_path: Path) -> None:
