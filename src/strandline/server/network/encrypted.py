@@ -12,7 +12,7 @@ Invariants:
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from strandline.base.ports import Buffer
@@ -55,8 +55,8 @@ class Encrypted(asyncio.Transport):
     def writelines(self, buffers: Iterable[Buffer]) -> None:
         whole = buffers if isinstance(buffers, list | tuple) else list(buffers)
         size = sum(map(len, whole))
-        if size <= JOINED_BYTES_MAX and not self.waiting and not self.is_blocked:
-            self.inner.write(whole[0] if len(whole) == 1 else b"".join(whole))
+        if size <= PIECE_BYTES and not self.waiting and not self.is_blocked:
+            self.pass_on(whole, size)
             return
         self.waiting.extend(memoryview(buffer) for buffer in whole if len(buffer))
         self.waiting_bytes += size
@@ -67,25 +67,31 @@ class Encrypted(asyncio.Transport):
 
     def feed(self) -> None:
         while self.waiting and not self.is_blocked:
-            piece = self.next_piece()
-            self.waiting_bytes -= len(piece)
+            parts, size = self.next_piece()
+            self.waiting_bytes -= size
             assert self.waiting_bytes >= 0
-            self.inner.write(piece)
+            self.pass_on(parts, size)
         if self.is_ending and not self.waiting:
             self.inner.close()
 
-    def next_piece(self) -> Buffer:
-        first = self.waiting.popleft()
-        if len(first) > PIECE_BYTES:
-            self.waiting.appendleft(first[PIECE_BYTES:])
-            return first[:PIECE_BYTES]
-        if len(first) > JOINED_BYTES_MAX:
-            return first
-        parts, size = [first], len(first)
-        while self.waiting and size + len(self.waiting[0]) <= JOINED_BYTES_MAX:
-            parts.append(self.waiting.popleft())
-            size += len(parts[-1])
-        return parts[0] if len(parts) == 1 else b"".join(parts)
+    def next_piece(self) -> tuple[list[memoryview], int]:
+        parts, size = [], 0
+        while self.waiting and size < PIECE_BYTES:
+            part = self.waiting.popleft()
+            room = PIECE_BYTES - size
+            if len(part) > room:
+                self.waiting.appendleft(part[room:])
+                part = part[:room]
+            parts.append(part)
+            size += len(part)
+        return parts, size
+
+    def pass_on(self, parts: Sequence[Buffer], size: int) -> None:
+        assert size <= PIECE_BYTES
+        if size <= JOINED_BYTES_MAX:
+            self.inner.write(parts[0] if len(parts) == 1 else b"".join(parts))
+        else:
+            self.inner.writelines(parts)
 
     def block(self) -> None:
         self.is_blocked = True
