@@ -46,6 +46,7 @@ from strandline.broker.committed import Committed
 from strandline.broker.forward import Forwarded, Forwarding
 from strandline.broker.handlers import metadata
 from strandline.broker.lifecycle import Left
+from strandline.broker.listeners.sasl import sasl_rules
 from strandline.broker.parts import Parts, auto_topic
 from strandline.broker.quotas.throttling import ClientQuotas
 from strandline.broker.route import BROKER_ROUTES, CONTROLLER_ROUTES
@@ -54,6 +55,7 @@ from strandline.controller.partitions.manual import is_manual
 from strandline.controller.tokens import ControllerToken
 from strandline.metadata.framing import encode_record
 from strandline.metadata.image import Image
+from strandline.metadata.security.scram import MECHANISM_CODES
 from strandline.quorum.quorum import Quorum
 from strandline.quorum.tokens import QuorumToken
 from strandline.wire.messages.cluster.api_versions import ApiVersionsRequest
@@ -89,7 +91,13 @@ class Node:
         if config.is_controller:
             self.controller = Controller(self.me, parts.controller_config, config.explicit, parts.rng, self)
         self.broker: Broker | None = Broker(parts) if config.is_broker else None
-        self.authenticating = Authenticating(parts.secret, parts.rng)
+        self.authenticating = Authenticating(
+            parts.secret,
+            parts.rng,
+            {name: sasl_rules(config.settings_of(name)) for name in config.sasl_listener_names},
+            lambda user, mechanism: self.image.scram.get((user, MECHANISM_CODES[mechanism])),
+            config.integer("connection.failed.authentication.delay.ms"),
+        )
         self.broker_routes, self.controller_routes = BROKER_ROUTES, CONTROLLER_ROUTES
         self.forwarding = Forwarding(config.integer("request.timeout.ms"))
         self.quotas = ClientQuotas(parts.quota_config, parts.stopwatch)
@@ -234,6 +242,8 @@ class Node:
         return [effect for event in held for effect in self.received(event, now)]
 
     def disconnected(self, event: Disconnected, now: Instant) -> list[Effect]:
+        if self.early:
+            self.early = [held for held in self.early if held.to.connection != event.connection]
         self.authenticating.forget(event.connection)
         self.quotas.forget(event.connection)
         return self.controller.step(event, now) if self.controller is not None else []

@@ -126,8 +126,7 @@ Route = Callable[[Machines, Received, Instant], list[Effect]]
 
 
 def handshake(node: Machines, received: Received, now: Instant) -> list[Effect]:
-    del now
-    return node.authenticating.handshake(received)
+    return node.authenticating.handshake(received, now)
 
 
 def authenticate(node: Machines, received: Received, now: Instant) -> list[Effect]:

@@ -26,6 +26,7 @@ from strandline.base.effects import (
     Endpoint,
     Event,
     Received,
+    Refuse,
     Reply,
     ReplyTo,
     Throttle,
@@ -41,6 +42,7 @@ from strandline.server.network.handshakes import Refusal, shake_hands
 from strandline.server.network.limits import ConnectionLimits, LimitsConfig
 from strandline.server.network.refusals import LogLimit, log, printable
 from strandline.server.network.request_memory import RequestMemory
+from strandline.server.network.session import Session
 from strandline.server.network.unsent import WRITE_BUFFER_BYTES, Slot, Unsent
 from strandline.server.network.watch import Watch
 from strandline.server.tls.listener_tls import ListenerTls, Unmapped
@@ -80,9 +82,10 @@ class Listener(Value, frozen=True):
     port: int  # 0: any free port
     is_controller: bool
     tls: ListenerTls | None = None  # None: it is not encrypted
+    stranger_bytes_max: int | None = None  # a request's, until it has proved by SASL who it is; None: it need not
 
 
-class Connection(Unsent):
+class Connection(Session, Unsent):
     looked_at = 0  # when the clock was last read, by a connection that measures
     address = ""  # of the other side
     is_counted = False  # by the limits
@@ -90,10 +93,11 @@ class Connection(Unsent):
     def __init__(self, net: "Net", number: int, listener: Listener) -> None:
         super().__init__(net.config.request_bytes_max, net.requests)
         self.net = self.owner = net
+        self.loop = net.loop
         self.number = number
         self.on_event: Callable[[Event], None] = net.on_event
         self.listener = listener
-        self.served = SERVED[listener.is_controller]
+        self.begin(SERVED[listener.is_controller], self.frame_bytes_max, listener.stranger_bytes_max)
         self.transport: asyncio.Transport
         self.write: Callable[[Sequence[Buffer]], None]
         self.first = 0  # sequence of slots[0]
@@ -109,9 +113,14 @@ class Connection(Unsent):
         return self.listener.name in self.net.limits.config.node_listeners
 
     @property
+    def is_waiting(self) -> bool:
+        """For memory."""
+        return self in self.memory.waiting
+
+    @property
     def is_set_up(self) -> bool:
-        """Has it sent a request?"""
-        return self.first + len(self.slots) > 0
+        """Has it sent a request, and authenticated where it must?"""
+        return self.first + len(self.slots) > 0 and not self.is_stranger
 
     @property
     def is_of_node(self) -> bool:
@@ -138,6 +147,8 @@ class Connection(Unsent):
         # What uvloop calls is about the inner transport from now on.
         self.pause_writing, self.resume_writing = encrypted.block, encrypted.unblock  # type: ignore[method-assign]
         self.transport, self.write = encrypted, encrypted.writelines
+        if self.must_authenticate:
+            return  # its principal is what it proves by SASL; a certificate only lets it in (KIP-684)
         try:
             certificate = self.transport.get_extra_info("ssl_object").getpeercert(binary_form=True)
             self.caller = replace(self.caller, principal=tls.principal_of(certificate))
@@ -149,6 +160,7 @@ class Connection(Unsent):
         self.closed = self.stopped = True
         if self.listener.tls is not None:
             cast(Encrypted, self.transport).ended()
+        self.end_timer()
         self.net.gone(self)
         self.net.on_event(Disconnected(self.number))
 
@@ -164,7 +176,7 @@ class Connection(Unsent):
             self.refuse(f"{type(error).__name__}: {error}")
             return
         if request.api_key not in self.served:
-            self.refuse(f"API key {request.api_key} is not served on this listener")
+            self.refuse(self.why_not_served(request.api_key))
             return
         caller = self.caller
         client_id = request.client_id or ""
@@ -271,6 +283,7 @@ class Connection(Unsent):
     def wait_for_memory(self) -> None:
         self.stop()
         self.memory.wait(self)
+        self.net.watch.requests_wait()
 
     def size_refused(self, size: int) -> None:
         assert not 0 <= size <= self.frame_bytes_max
@@ -279,9 +292,9 @@ class Connection(Unsent):
         else:
             self.refuse(f"a request of {size} bytes; the limit is {self.frame_bytes_max}")
 
-    def refuse(self, why: str) -> None:
+    def refuse(self, why: str, kind: str = "closed connections") -> None:
         assert why
-        if self.net.log_limit.may_print("closed connections", self.caller.host, self.net.now_ms()):
+        if self.net.log_limit.may_print(kind, self.caller.host, self.net.now_ms()):
             why, host = printable(why), self.caller.host
             log.warning("closing connection %d from %s on %s: %s", self.number, host, self.listener.name, why)
         self.close()
@@ -427,12 +440,25 @@ class Net:
     def authenticated(self, effect: Authenticated) -> None:
         connection = self.connections.get(effect.connection)
         if connection is not None and not connection.closed:
-            connection.caller = replace(connection.caller, principal=effect.principal, is_node=effect.is_node)
+            connection.authenticated(effect)
 
     def close_one(self, effect: Close) -> None:
         connection = self.connections.get(effect.connection)
         if connection is not None and not connection.closed:
             connection.refuse(effect.why)
+
+    def refuse_one(self, effect: Refuse) -> None:
+        connection = self.connections.get(effect.to.connection)
+        if connection is None or connection.closed:
+            return
+        connection.stop()
+        connection.closed = True  # nothing more is read or answered
+        self.loop.call_later(effect.after_ms / 1000, self.refuse_now, connection, effect)
+
+    def refuse_now(self, connection: Connection, effect: Refuse) -> None:
+        if self.connections.get(effect.to.connection) is connection:
+            connection.reply(Reply(effect.to, effect.message))
+            connection.refuse(effect.why, "failed logins")
 
     def sweep(self) -> None:
         """Close connections that were silent for a whole round and wait for no answer. A connection is closed after

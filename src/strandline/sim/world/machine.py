@@ -108,8 +108,7 @@ class Machine(Station):
         self.disk = SimDisk((METADATA_DIR, *self.config.log_dirs))
         self.clock = Clock(world.time, drift_ppm=self.drawn(world.options.drift_ppm))
         self.node: Node | None = None
-        self.armed = NEVER
-        self.due = NEVER  # the deadline that the node had after what it did last
+        self.armed = self.due = NEVER  # `due`: the deadline that the node had after what it did last
         self.flushes: deque[Sync | Save] = deque()
         self.is_flushing = False
         self.checked_end = -1
@@ -154,9 +153,8 @@ class Machine(Station):
         self.is_running = True
         self.waits_for_room = self.comes_back = False
         self.disk.broken = {}
-        self.armed = NEVER
+        self.armed, self.is_flushing = NEVER, False
         self.flushes.clear()
-        self.is_flushing = False
         self.clock.step(self.drawn(self.world.options.clock_step_ms))
         self.note(Kind.STARTED, "starts")
         self.has_left = self.has_inventory = self.needs_inventory = False
