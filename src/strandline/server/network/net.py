@@ -13,7 +13,7 @@ import socket
 from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import cast
+from typing import Any, cast
 
 from msgspec.structs import replace
 
@@ -144,8 +144,8 @@ class Connection(Session, Unsent):
 
     def encrypted(self, tls: ListenerTls) -> None:
         encrypted = Encrypted(self.transport, WRITE_BUFFER_BYTES, self.pause_writing, self.resume_writing)
-        # What uvloop calls is about the inner transport from now on.
-        self.pause_writing, self.resume_writing = encrypted.block, encrypted.unblock  # type: ignore[method-assign]
+        told: Any = self  # uvloop's calls are about the inner transport from now on
+        told.pause_writing, told.resume_writing = encrypted.block, encrypted.unblock
         self.transport, self.write = encrypted, encrypted.writelines
         if self.must_authenticate:
             return  # its principal is what it proves by SASL; a certificate only lets it in (KIP-684)
