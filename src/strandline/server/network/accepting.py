@@ -16,7 +16,7 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from strandline.server.network.limits import NOW, UNTIL_ONE_CLOSES, ConnectionLimits, plain
-from strandline.server.network.refusals import LogLimit, log
+from strandline.server.network.refusals import REFUSED, LogLimit, log
 
 AT_ONCE_MAX = 32  # connections, then others have their turn
 PAUSED_MAX = 256  # connections over the rate of their address, that wait to be closed
@@ -100,7 +100,7 @@ class Acceptor:
         refusal = self.limits.why_refused(address, now_ms)
         if refusal is not None:
             why, pause_ms = refusal
-            if self.log_limit.may_print("refused connections", address, now_ms):
+            if self.log_limit.may_print(REFUSED, address, now_ms):
                 log.warning("refused a connection from %s on %s: %s", address, self.name, why)
             if pause_ms and len(self.paused) < PAUSED_MAX:
                 self.paused[sock] = self.loop.call_later(pause_ms / 1000, self.pause_over, sock)

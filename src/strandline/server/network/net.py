@@ -35,7 +35,7 @@ from strandline.base.value import Value
 from strandline.server.network.accepting import Acceptor
 from strandline.server.network.counted_requests import count_requests
 from strandline.server.network.limits import ConnectionLimits, LimitsConfig
-from strandline.server.network.refusals import LogLimit, log, printable
+from strandline.server.network.refusals import CLOSED, LogLimit, log, printable
 from strandline.server.network.request_memory import RequestMemory
 from strandline.server.network.unsent import WRITE_BUFFER_BYTES, Slot, Unsent
 from strandline.server.network.watch import Watch
@@ -250,7 +250,7 @@ class Connection(Unsent):
 
     def refuse(self, why: str) -> None:
         assert why
-        if self.net.log_limit.may_print("closed connections", self.caller.host, self.net.now_ms()):
+        if self.net.log_limit.may_print(CLOSED, self.caller.host, self.net.now_ms()):
             why, host = printable(why), self.caller.host
             log.warning("closing connection %d from %s on %s: %s", self.number, host, self.listener.name, why)
         self.close()
