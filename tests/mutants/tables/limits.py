@@ -81,8 +81,8 @@ LIMITS = table(
     row(
         "a refused connection is a line, however many there were",
         "server/network/accepting.py",
-        "        if self.log_limit.may_print(kind, address, self.now_ms()):\n",
-        "        if self.log_limit.may_print(kind, address, self.now_ms()) or kind:\n",
+        "            if self.log_limit.may_print(REFUSED, address, now_ms):\n",
+        "            if self.log_limit.may_print(REFUSED, address, now_ms) or why:\n",
         f"{SLOW_TESTS}::test_over_the_number_of_an_address_connections_are_closed_and_the_log_stays_small",
     ),
     row(

@@ -42,7 +42,7 @@ from strandline.server.network.counted_requests import count_requests
 from strandline.server.network.encrypted import Encrypted
 from strandline.server.network.handshakes import Refusal, shake_hands
 from strandline.server.network.limits import ConnectionLimits, LimitsConfig
-from strandline.server.network.refusals import LogLimit, log, printable
+from strandline.server.network.refusals import CLOSED, LogLimit, log, printable
 from strandline.server.network.request_memory import RequestMemory
 from strandline.server.network.session import Session
 from strandline.server.network.unsent import WRITE_BUFFER_BYTES, Slot, Unsent
@@ -304,7 +304,7 @@ class Connection(Session, Unsent):
         else:
             self.refuse(f"a request of {size} bytes; the limit is {self.frame_bytes_max}")
 
-    def refuse(self, why: str, kind: str = "closed connections") -> None:
+    def refuse(self, why: str, kind: str = CLOSED) -> None:
         assert why
         if self.net.log_limit.may_print(kind, self.caller.host, self.net.now_ms()):
             why, host = printable(why), self.caller.host
