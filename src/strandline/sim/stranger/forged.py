@@ -1,7 +1,8 @@
 """What a node would send in this moment, made up by somebody who does not know the cluster's secret.
 
-Everything in it is as it should be: ids, epochs, offsets, sessions. Who believes it moves high watermarks, fences brokers,
-changes ISRs, elects controllers. Each function returns a request and its version, or None if nobody could send one now.
+Everything in it is as it should be: ids, epochs, offsets, sessions. Who believes it moves high watermarks, fences
+brokers, changes ISRs, elects controllers. Each function returns a request and its version, or None if nobody could
+send one now.
 """
 
 from collections.abc import Callable, Sequence
