@@ -203,9 +203,11 @@ class Authenticated(Value, frozen=True):
     connection: int
     principal: str
     is_node: bool
+    lifetime_ms: int = 0  # after which it has to prove it again before anything else (KIP-368); 0: never
 
     def __post_init__(self) -> None:
         assert ":" in self.principal
+        assert self.lifetime_ms >= 0
 
 
 class Throttle(Value, frozen=True):
@@ -226,6 +228,19 @@ class Close(Value, frozen=True):
 
     def __post_init__(self) -> None:
         assert self.why
+
+
+class Refuse(Value, frozen=True):
+    """Answer a request, and then close its connection, both after `after_ms` (KIP-306); until then nothing more is read
+    from it."""
+
+    to: ReplyTo
+    message: Any
+    why: str
+    after_ms: int
+
+    def __post_init__(self) -> None:
+        assert self.why and self.after_ms >= 0
 
 
 LEVELS = ("debug", "info", "warning", "error")
@@ -292,6 +307,7 @@ Effect = (
     | Remove
     | Probe
     | Close
+    | Refuse
     | Report
     | ToController
     | ToBroker

@@ -24,6 +24,7 @@ from strandline.broker.handlers import (
     find_coordinator,
     get_replica_log_info,
     metadata,
+    quarantine,
 )
 from strandline.broker.handlers.port import NodePort, broker_of
 from strandline.broker.quotas.throttling import ClientQuotas
@@ -63,6 +64,7 @@ from strandline.wire.messages.groups.sync_group import SyncGroupRequest
 from strandline.wire.messages.own.acknowledge_losses import AcknowledgeLossesRequest
 from strandline.wire.messages.own.describe_losses import DescribeLossesRequest
 from strandline.wire.messages.own.get_replica_log_info import GetReplicaLogInfoRequest
+from strandline.wire.messages.own.quarantine import QuarantineRequest
 from strandline.wire.messages.quorum.begin_quorum_epoch import BeginQuorumEpochRequest
 from strandline.wire.messages.quorum.end_quorum_epoch import EndQuorumEpochRequest
 from strandline.wire.messages.quorum.fetch_snapshot import FetchSnapshotRequest
@@ -126,8 +128,7 @@ Route = Callable[[Machines, Received, Instant], list[Effect]]
 
 
 def handshake(node: Machines, received: Received, now: Instant) -> list[Effect]:
-    del now
-    return node.authenticating.handshake(received)
+    return node.authenticating.handshake(received, now)
 
 
 def authenticate(node: Machines, received: Received, now: Instant) -> list[Effect]:
@@ -144,7 +145,7 @@ def of_nodes(route: Route) -> Route:
     """For what only a node may ask of another (Kafka: ClusterAction on the cluster)."""
 
     def guarded(node: Machines, received: Received, now: Instant) -> list[Effect]:
-        if not received.caller.is_node:
+        if not received.caller.is_node:  # guard: strangers-are-believed
             return refuse_stranger(received)
         return route(node, received, now)
 
@@ -191,6 +192,7 @@ def to_transactions(node: Machines, received: Received, now: Instant) -> list[Ef
 
 def add_partitions(node: Machines, received: Received, now: Instant) -> list[Effect]:
     """The form for many transactions is a broker's, on behalf of its clients (KIP-890)."""
+    # guard: anybody-adds-partitions-for-brokers
     if received.to.api_version >= OF_BROKERS and not received.caller.is_node:
         return refuse_stranger(received)
     return to_transactions(node, received, now)
@@ -280,6 +282,7 @@ BROKER_ROUTES: dict[type, Route] = {
     DescribeLossesRequest: describe_losses.answer,
     AcknowledgeLossesRequest: pass_on,
     GetReplicaLogInfoRequest: get_replica_log_info.answer,
+    QuarantineRequest: of_nodes(quarantine.answer),
     FindCoordinatorRequest: find_coordinator.answer,
     JoinGroupRequest: to_group,
     SyncGroupRequest: to_group,
@@ -330,6 +333,7 @@ CONTROLLER_ROUTES: dict[type, Route] = {
     FetchRequest: of_nodes(to_quorum),
     FetchSnapshotRequest: of_nodes(to_quorum),
     DescribeQuorumRequest: to_quorum,
+    QuarantineRequest: of_nodes(quarantine.answer),
     BrokerRegistrationRequest: of_nodes(to_controller),
     BrokerHeartbeatRequest: of_nodes(to_controller),
     AlterPartitionRequest: of_nodes(to_controller),

@@ -21,6 +21,8 @@ class Actor(Station):
         super().__init__(client.name, world.network)
         self.world = world
         self.client = client
+        if world.options.authorizer:
+            self.principal = f"User:{client.name}"
         self.is_running = True
         self.asked = 0
         self.answers: dict[int, Any] = {}

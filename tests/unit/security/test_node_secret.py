@@ -5,7 +5,7 @@ from random import Random
 
 import pytest
 
-from strandline.base.effects import Authenticated, Caller, Close, Received, Reply, ReplyTo
+from strandline.base.effects import Authenticated, Caller, Received, Refuse, Reply, ReplyTo
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import NodeId
 from strandline.base.time import Instant
@@ -26,17 +26,19 @@ class Server:
     """A node that is connected to."""
 
     def __init__(self, secret: ClusterSecret | None) -> None:
-        self.machine = Authenticating(secret, Random(1))
+        self.machine = Authenticating(secret, Random(1), {}, lambda user, mechanism: None)
         self.others: list[object] = []  # effects beyond replies
 
     def ask(self, message: object, listener: str = "PLAINTEXT") -> SaslHandshakeResponse | SaslAuthenticateResponse:
         received = Received(ReplyTo(CONNECTION, 0, 0, 0, 2), Caller("c", "127.0.0.1", listener), message)
         if isinstance(message, SaslHandshakeRequest):
-            reply, *others = self.machine.handshake(received)
+            reply, *others = self.machine.handshake(received, NOW)
         else:
             reply, *others = self.machine.authenticate(received, NOW)
         self.others += others
-        assert isinstance(reply, Reply)
+        assert isinstance(reply, Reply | Refuse)
+        if isinstance(reply, Refuse):
+            self.others.append(reply)
         answer: SaslHandshakeResponse | SaslAuthenticateResponse = reply.message
         return answer
 
@@ -53,7 +55,7 @@ def test_a_node_that_knows_the_secret_is_a_node() -> None:
     introduce(client, server)
     assert client.is_over
     assert server.others == [Authenticated(CONNECTION, "Node:strandline-2", is_node=True)]
-    assert not server.machine.exchanges
+    assert not server.machine.attempts
 
 
 def test_a_node_of_another_cluster_is_rejected() -> None:
@@ -61,7 +63,7 @@ def test_a_node_of_another_cluster_is_rejected() -> None:
     with pytest.raises(ValueError, match="invalid credentials with SASL mechanism STRANDLINE-SECRET"):
         introduce(client, server)
     (closed,) = server.others
-    assert isinstance(closed, Close)
+    assert isinstance(closed, Refuse)
     assert SECRET.text not in closed.why
 
 
@@ -120,9 +122,10 @@ def test_what_was_overheard_proves_nothing_later() -> None:
         further = client.answered(server.ask(overheard[-1]))
         waiting += [] if further is None else [further]
     server.others.clear()
+    server.machine.forget(CONNECTION)
     answers = [server.ask(message) for message in overheard]
     assert answers[-1].error_code == ErrorCode.SASL_AUTHENTICATION_FAILED
-    assert [type(effect) for effect in server.others] == [Close]
+    assert [type(effect) for effect in server.others] == [Refuse]
 
 
 @pytest.mark.parametrize(
@@ -132,7 +135,7 @@ def test_a_token_that_is_not_scram_costs_the_connection(token: bytes) -> None:
     server = Server(SECRET)
     server.ask(SaslHandshakeRequest(mechanism=SECRET_MECHANISM))
     assert server.ask(SaslAuthenticateRequest(auth_bytes=token)).error_code == ErrorCode.SASL_AUTHENTICATION_FAILED
-    assert [type(effect) for effect in server.others] == [Close]
+    assert [type(effect) for effect in server.others] == [Refuse]
 
 
 def test_a_client_that_authenticates_learns_that_the_listener_does_not() -> None:
@@ -151,7 +154,7 @@ def test_a_connection_that_ends_in_the_middle_is_forgotten() -> None:
     server = Server(SECRET)
     server.ask(SaslHandshakeRequest(mechanism=SECRET_MECHANISM))
     server.machine.forget(CONNECTION)
-    assert not server.machine.exchanges
+    assert not server.machine.attempts
 
 
 def test_secrets_do_not_show() -> None:

@@ -51,7 +51,7 @@ def settings(folder: Path, name: str = "server", **changes: str) -> ListenerSett
     given = {"ssl.keystore.location": str(folder / f"{name}.store"), "ssl.truststore.location": str(folder / "ca.pem")}
     given |= {key.replace("_", "."): value for key, value in changes.items()}
     own = {key: NODE_CONFIGS[key].parse(value) for key, value in given.items()}
-    return ListenerSettings("SSL", "SSL", {name: key.default for name, key in NODE_CONFIGS.items()}, own)
+    return ListenerSettings("SSL", "SSL", {name: key.default for name, key in NODE_CONFIGS.items()}, own, {})
 
 
 def listener(folder: Path, name: str = "server", **changes: str) -> ListenerTls:

@@ -42,12 +42,14 @@ class Gate:
             if rights is None:
                 rights = authorizer.rights(caller.principal, caller.host)
             verdict = judge(node, received, rights)
+            if verdict is received:  # nearly always
+                return route(node, received, now)
             if isinstance(verdict, Received):
                 return route(node, verdict, now)
             if not isinstance(verdict, Split):
                 return verdict
             self.pending.setdefault(received.to.connection, {})[received.to.sequence] = verdict
-            return route(node, verdict.received, now)
+            return route(node, verdict.received, now)  # guard: split-goes-through-whole
 
         return judged
 

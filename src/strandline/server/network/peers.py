@@ -176,8 +176,13 @@ class Link(Framed):
         assert not self.closed, "a link that is given up is forgotten"
         assert effect.timeout_ms >= 0
         correlation_id = self.next_correlation_id
+        try:
+            frame = encode_request(effect.message, effect.version, correlation_id, self.peers.client_id)
+        except Exception as error:  # a client may have sent what is passed on
+            log.error("%s v%d cannot be sent: %r", type(effect.message).__name__, effect.version, error)
+            self.peers.loop.call_soon(self.peers.on_event, Failed(effect.token, Failure.MALFORMED))
+            return
         self.next_correlation_id = (correlation_id + 1) & 0x7FFFFFFF
-        frame = encode_request(effect.message, effect.version, correlation_id, self.peers.client_id)
         timer = self.peers.loop.call_later(effect.timeout_ms / 1000, self.timed_out, correlation_id)
         self.waiting.append((correlation_id, effect, timer))
         if self.is_ready:
@@ -196,8 +201,9 @@ class Link(Framed):
         expected, effect, timer = self.waiting[0]
         try:
             correlation_id, message = decode_response(api_of(effect.message).response, effect.version, frame)
-        except Malformed as error:
-            log.warning("%s answered %s malformed: %s", self.name(), type(effect.message).__name__, error)
+        except Exception as error:
+            why = error if isinstance(error, Malformed) else repr(error)
+            log.warning("%s answered %s malformed: %s", self.name(), type(effect.message).__name__, why)
             self.fail(Failure.MALFORMED, Failure.CLOSED)
             return
         if correlation_id != expected:
