@@ -15,8 +15,8 @@ LIMITS = table(
     row(
         "clients that shake no hands keep nodes out",
         "server/network/net.py",
-        "            places = handshakes.HANDSHAKES_MAX * (2 if listener.name in self.limits.config.node_listeners else 1)\n",
-        "            places = handshakes.HANDSHAKES_MAX\n",
+        "HANDSHAKES_MAX * (2 if listener.name in self.limits.config.node_listeners else 1)",
+        "HANDSHAKES_MAX",
         "unit/server/test_tls.py::test_clients_that_shake_no_hands_leave_places_for_nodes",
     ),
     row(
