@@ -7,7 +7,22 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from strandline.base.effects import Caller, Close, Effect, Failed, Failure, Halt, Received, Reply, ReplyTo, Report, Send
+from strandline.base.effects import (
+    Answered,
+    Caller,
+    Close,
+    Effect,
+    Failed,
+    Failure,
+    Halt,
+    Received,
+    Reply,
+    ReplyTo,
+    Report,
+    Send,
+    ToBroker,
+    ToController,
+)
 from strandline.base.errors import ErrorCode
 from strandline.base.interrupted import Interrupted
 from strandline.base.time import Instant
@@ -21,7 +36,9 @@ from strandline.sim.stranger.probing import Case, Probe
 from strandline.sim.world.disk import SimDisk
 from strandline.sim.world.machine import Machine
 from strandline.wire.api import API_BY_KEY
+from strandline.wire.messages.brokers.allocate_producer_ids import AllocateProducerIdsRequest
 from strandline.wire.messages.groups.heartbeat import HeartbeatRequest
+from strandline.wire.messages.own.get_replica_log_info import GetReplicaLogInfoRequest
 from strandline.wire.messages.own.quarantine import QuarantinedRequest, QuarantineRequest, QuarantineResponse
 
 from .digest import digest
@@ -154,6 +171,28 @@ def test_a_node_that_is_told_of_a_request_refuses_it_and_no_other(probe: Probe) 
     assert not any(isinstance(effect, Close) for effect in node.step(other, now))
     same = [cls for cls, route in node.broker_routes.items() if route is BROKER_ROUTES[cls]]
     assert len(same) == len(BROKER_ROUTES) - 1, "others are not compared"
+
+
+def test_a_node_whose_own_request_raises_learns_that_it_failed(probe: Probe) -> None:
+    """In the answer if there is a form for it; else as a request that nobody answered. Nothing waits for ever."""
+    machine = probe.world.controller()
+    assert machine is not None
+    node, now = node_of(machine), machine.clock.now()
+    answers: list[Any] = []
+    with pytest.MonkeyPatch.context() as planted:
+        planted.setattr(node, "broker_routes", {GetReplicaLogInfoRequest: raising})
+        planted.setattr(node, "controller_routes", {AllocateProducerIdsRequest: raising})
+        planted.setattr(node, "answered", lambda event, now: answers.append(event) or [])
+        asked = [
+            ToBroker(node.me, "c", GetReplicaLogInfoRequest(), 0, 100, "one"),
+            ToController(AllocateProducerIdsRequest(), 0, 100, "two"),
+        ]
+        for effect in asked:
+            node.propagate([effect], now)
+    assert answers[0] == Failed("one", Failure.TIMED_OUT)
+    assert isinstance(answers[1], Answered) and answers[1].token == "two"
+    assert answers[1].message.error_code == ErrorCode.UNKNOWN_SERVER_ERROR
+    assert not node.own_requests
 
 
 def test_what_the_parts_before_the_exception_want_done_is_done() -> None:
