@@ -67,7 +67,7 @@ class Containment:
             effects.append(Reply(event.to, answer))
             if event.caller.is_node:
                 return effects  # requests of others share its connection
-        return [*effects, Close(event.to.connection, f"{name} made this node raise {type(error).__name__}")]
+        return [*effects, Close(event.to.connection, f"{name} made this node raise {type(root_of(error)).__name__}")]
 
     def report(self, event: Received, error: BaseException, now: Instant) -> list[Report]:
         """A trace for the first of its kind; then a line now and then, with a count."""
@@ -84,7 +84,7 @@ class Containment:
         if is_new:
             text += f"\n{trace_of(error)}"
         elif count:
-            text += f" ({count} more like it were not reported): {type(error).__name__} in {kind[1]}"
+            text += f" ({count} more like it were not reported): {type(root_of(error)).__name__} in {kind[1]}"
         return [Report("error", text)]
 
     # --- something may be half done
@@ -105,7 +105,7 @@ class Containment:
         assert not self.is_stopping, "once"
         self.quarantine.add(found.requests)
         self.stops_at = after(now, TELLING_MS)
-        name, cause = name_of(event), error.__cause__ or error
+        name, cause = name_of(event), root_of(error)
         self.why = f"crashed on {name} from {event.caller.named}: {type(cause).__name__}: {cause}"
         text = f"{name} from {event.caller.named} on {event.caller.listener} raised, and {found.where} may be half done"
         effects: list[Effect] = [
@@ -153,6 +153,12 @@ def trace_of(error: BaseException) -> str:
     return "".join(traceback.format_exception(error)).rstrip()
 
 
+def root_of(error: BaseException) -> BaseException:
+    while error.__cause__ is not None:
+        error = error.__cause__
+    return error
+
+
 def place_of(error: BaseException) -> str:
-    last = traceback.extract_tb(error.__traceback__, limit=-1)
+    last = traceback.extract_tb(root_of(error).__traceback__, limit=-1)
     return f"{last[0].name}:{last[0].lineno}" if last else type(error).__name__

@@ -200,7 +200,10 @@ def test_what_the_parts_before_the_exception_want_done_is_done() -> None:
     other = Reply(ReplyTo(7, 0, 0, 12, 4), None)
     event = Received(ReplyTo(1, 0, 0, 12, 4), Caller("c", "h", "PLAINTEXT"), HeartbeatRequest())
     error = Interrupted([other])
-    assert other in containment.cost(event, error, Instant(0))
+    error.__cause__ = ZeroDivisionError("planted")
+    effects = containment.cost(event, error, Instant(0))
+    assert other in effects
+    assert effects[-1] == Close(1, "Heartbeat v4 made this node raise ZeroDivisionError")
     # A line for the first; others of its kind are counted, and told later.
     lines = [containment.report(event, error, Instant(at)) for at in (1, 2, REPORT_PAUSE_MS + 1)]
     assert lines[:2] == [[], []]
