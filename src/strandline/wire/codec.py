@@ -23,7 +23,7 @@ from strandline.wire.codec_decode import DecoderWriter
 from strandline.wire.codec_encode import EncoderWriter
 from strandline.wire.codec_plan import Layout, layout_of
 from strandline.wire.codec_source import Source
-from strandline.wire.primitive import Malformed, read_unsigned, unsigned
+from strandline.wire.primitive import Malformed, cut, read_unsigned, unsigned
 from strandline.wire.schema import Message
 
 M = TypeVar("M", bound=Message)
@@ -78,7 +78,7 @@ def decoder_of(cls: type[Message], version: int, counts: bool = False) -> Decode
 def encoder_of(cls: type[Message], version: int) -> Callable[[Any], list[Buffer]]:
     """The encoder alone, compiled when first asked for."""
     layout = layout_of(cls, version)
-    source = Source({"unsigned": unsigned, "pack": pack})
+    source = Source({"unsigned": unsigned, "pack": pack, "cut": cut})
     source.add("chunks = []")
     source.add("out = bytearray()")
     writer = EncoderWriter(source)

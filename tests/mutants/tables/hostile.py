@@ -95,6 +95,22 @@ HOSTILE = table(
         (f"{BOMBS}::test_a_batch_has_only_so_many_records",),
     ),
     Mutant(
+        "error messages are as long as they are",
+        "wire/codec_encode.py",
+        'is_cut = name == "error_message" and not type_.flexible',
+        "is_cut = False",
+        Breaks.ANSWERS,
+        (f"{BOMBS}::test_an_error_message_is_cut_to_what_an_old_version_can_say",),
+    ),
+    Mutant(
+        "a group keeps texts that no record can have",
+        "group/join.py",
+        "size > METADATA_BYTES_MAX or any(map(is_too_long, texts)) else None",
+        "size > METADATA_BYTES_MAX else None",
+        Breaks.ANSWERS,
+        ("unit/group/test_joining.py::test_refusals_that_name_what_is_wrong_with_the_request",),
+    ),
+    Mutant(
         "a search finds timestamps of more than 64 bits",
         "wire/record.py",
         "    if not TIMESTAMP_MIN <= timestamp <= TIMESTAMP_MAX:",
