@@ -103,6 +103,14 @@ HOSTILE = table(
         (f"{BOMBS}::test_an_error_message_is_cut_to_what_an_old_version_can_say",),
     ),
     Mutant(
+        "a coordinator takes keys that no record can have",
+        "coordination/shards.py",
+        "        if is_too_long(key):\n            return self.key_error\n",
+        "",
+        Breaks.ANSWERS,
+        ("unit/group/test_joining.py::test_refusals_that_name_what_is_wrong_with_the_request",),
+    ),
+    Mutant(
         "a group keeps texts that no record can have",
         "group/join.py",
         "size > METADATA_BYTES_MAX or any(map(is_too_long, texts)) else None",
