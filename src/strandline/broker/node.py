@@ -129,18 +129,18 @@ class Node:
         return self.propagate(effects + self.quorum.start(now), now)
 
     def step(self, event: Event, now: Instant) -> list[Effect]:
-        match event:
-            case Received():
-                try:
+        try:
+            match event:
+                case Received():
                     return self.propagate(self.received(event, now), now)
-                except DiskError:
-                    raise
-                except Exception as error:
-                    return self.half_done(event, error, now)
-            case Disconnected():
-                return self.propagate(self.disconnected(event, now), now)
-            case _:
-                return self.propagate(self.answered(event, now), now)
+                case Disconnected():
+                    return self.propagate(self.disconnected(event, now), now)
+                case _:
+                    return self.propagate(self.answered(event, now), now)
+        except DiskError:
+            raise
+        except Exception as error:
+            return self.half_done(event, error, now)
 
     def deadline(self) -> Instant:
         if self.halted:
@@ -157,6 +157,12 @@ class Node:
     def expire(self, now: Instant) -> list[Effect]:
         if self.containment.is_stopping:
             return self.containment.expire(now)
+        try:
+            return self.on_time(now)
+        except HalfDone as error:
+            return self.half_done(error.event, error, now)
+
+    def on_time(self, now: Instant) -> list[Effect]:
         self.is_parting = False
         # What a lost leadership means comes first: a node that stood still may find both timers due, and a controller
         # that is none any more must not write.
@@ -269,9 +275,11 @@ class Node:
             effects += self.answered(Failed(self.own_requests.pop(event.to.sequence), Failure.TIMED_OUT), now)
         return effects
 
-    def half_done(self, event: Received, error: Exception, now: Instant) -> list[Effect]:
-        """Nothing of this node's state is used again."""
-        if not self.containment.is_on:
+    def half_done(self, event: Event, error: Exception, now: Instant) -> list[Effect]:
+        """Nothing of this node's state is used again. An exception that no request led to comes out of the node."""
+        if not isinstance(event, Received) and isinstance(error, HalfDone):
+            event = error.event  # it was held, or this node's own
+        if not (self.containment.is_on and isinstance(event, Received)):
             raise error
         found = self.containment.half_done(event, error, "what follows from a request")
         effects = self.containment.stop(event, error, found, self.others(), now)
