@@ -63,7 +63,7 @@ AUTHORIZING = table(
         AUTHORIZER,
         "for length in range(1, len(name) + 1))",
         "for length in range(1, 1))",
-        ORACLE,
+        ("property/test_authorizer.py::test_something_is_left_unless_all_that_is_allowed_is_denied",),
     ),
     row(
         "everybody is permitted what no acl is about before any acl is known",

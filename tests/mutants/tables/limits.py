@@ -73,10 +73,17 @@ LIMITS = table(
     row(
         "answers are as large as ever while slow clients hold memory",
         "base/answer_memory.py",
-        "        self.answer_max = max(self.bytes_max - self.held - self.given, 0) // 4\n",
-        "        self.answer_max = max(self.bytes_max - self.given, 0) // 4\n",
-        f"{ANSWERS_TESTS}::test_an_answer_has_at_most_a_quarter_of_what_is_free_and_always_one_batch",
+        "        free = self.bytes_max - self.held - self.given\n",
+        "        free = self.bytes_max - self.given\n",
+        f"{ANSWERS_TESTS}::test_an_answer_has_at_most_a_quarter_of_what_is_free_and_one_batch_at_the_bound",
         f"{ANSWERS_TESTS}::test_what_is_held_and_given_is_subtracted_and_small_answers_are_not_counted",
+    ),
+    row(
+        "above the bound each Fetch gets one batch more",
+        "replica/serving/reading.py",
+        "                if (left > 0 or size == left) and not",
+        "                if (left > 0 or size == 0) and not",
+        f"{ANSWERS_TESTS}::test_above_the_bound_a_fetch_waits_and_gets_nothing_when_its_time_is_over",
     ),
     row(
         "one step may make any number of large answers",

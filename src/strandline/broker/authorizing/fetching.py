@@ -16,7 +16,6 @@ from msgspec.structs import replace
 
 from strandline.base.effects import Received, Reply
 from strandline.base.errors import ErrorCode
-from strandline.base.ids import NodeId
 from strandline.broker.authorizing.verdict import Split, Verdict, may, refuse
 from strandline.broker.handlers.port import NodePort, broker_of
 from strandline.metadata.acls import AclOperation, ResourceType
@@ -42,12 +41,13 @@ class FetchSessions:
 
     def fetch(self, node: NodePort, received: Received, rights: Rights) -> Verdict:
         request: FetchRequest = received.message
-        if replica_of(request, received.to.api_version) >= 0:
+        version = received.to.api_version
+        if (request.replica_state.replica_id if version >= REPLICA_STATE_SINCE else request.replica_id) >= 0:
             if may(rights, AclOperation.CLUSTER_ACTION):
                 return received
             return refuse(received, ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
         refused: list[FetchableTopicResponse] = []
-        by_id = received.to.api_version >= TOPIC_IDS_SINCE
+        by_id = version >= TOPIC_IDS_SINCE
         for topic in request.topics:
             if by_id or not rights.decided.get((READ, TOPIC, topic.topic)):
                 row = refused_row(node, topic, rights, by_id=by_id)
@@ -82,10 +82,6 @@ class FetchSessions:
                 self.permitted = {known: of for known, of in self.permitted.items() if known in alive}
             self.permitted[response.session_id] = rights
         return response
-
-
-def replica_of(request: FetchRequest, version: int) -> NodeId:
-    return NodeId(request.replica_state.replica_id if version >= REPLICA_STATE_SINCE else request.replica_id)
 
 
 def refused_row(node: NodePort, topic: FetchTopic, rights: Rights, *, by_id: bool) -> FetchableTopicResponse | None:

@@ -42,6 +42,8 @@ class Gate:
             if rights is None:
                 rights = authorizer.rights(caller.principal, caller.host)
             verdict = judge(node, received, rights)
+            if verdict is received:  # nearly always
+                return route(node, received, now)
             if isinstance(verdict, Received):
                 return route(node, verdict, now)
             if not isinstance(verdict, Split):

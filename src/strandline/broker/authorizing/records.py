@@ -36,8 +36,11 @@ def produce(node: NodePort, received: Received, rights: Rights) -> Verdict:
         if not is_transactional:
             for data in topic.partition_data:
                 records: Any = data.records
-                if records is not None and len(records) > ATTRIBUTES_AT and records[ATTRIBUTES_AT] & TRANSACTIONAL:
-                    is_transactional = True
+                try:
+                    if records[ATTRIBUTES_AT] & TRANSACTIONAL:
+                        is_transactional = True
+                except (IndexError, TypeError):  # too short for a batch, or null: the node rejects it
+                    continue
         name: str | None = topic.name
         if by_id:
             known = node.image.topics.get(topic.topic_id)

@@ -113,6 +113,11 @@ class Connection(Session, Unsent):
         return self.listener.name in self.net.limits.config.node_listeners
 
     @property
+    def is_waiting(self) -> bool:
+        """For memory."""
+        return self in self.memory.waiting
+
+    @property
     def is_set_up(self) -> bool:
         """Has it sent a request, and authenticated where it must?"""
         return self.first + len(self.slots) > 0 and not self.is_stranger
@@ -273,6 +278,7 @@ class Connection(Session, Unsent):
     def wait_for_memory(self) -> None:
         self.stop()
         self.memory.wait(self)
+        self.net.watch.requests_wait()
 
     def size_refused(self, size: int) -> None:
         assert not 0 <= size <= self.frame_bytes_max
