@@ -73,6 +73,24 @@ def test_a_stranger_may_ask_for_versions_and_authenticate_and_then_everything() 
     run(scenario)
 
 
+def test_a_connection_is_set_up_when_it_has_authenticated() -> None:
+    """Until then it may not take longer than a connection that says nothing."""
+
+    async def scenario() -> None:
+        async with rig() as it:
+            doorman(it)
+            client = await it.client("SASL")
+            await ask(client, ApiVersionsRequest(), ApiVersionsResponse)
+            (connection,) = it.net.connections.values()
+            assert not connection.is_set_up
+            await log_in(client, b"20")
+            assert connection.is_set_up
+            await it.until(lambda: connection.served is not connection.served_by_listener)
+            assert connection.is_set_up, "it may authenticate again"
+
+    run(scenario)
+
+
 def test_whatever_else_a_stranger_asks_closes_the_connection(caplog: pytest.LogCaptureFixture) -> None:
     async def scenario() -> None:
         async with rig() as it:
