@@ -26,7 +26,8 @@ def main(arguments: list[str]) -> int:
         from strandline.cli.main import run
 
         workload = ["--workload", planted.workload] if planted.workload else []
-        sys.argv = ["strandline", "sim", *workload, *rest]
+        secured = ["--secured", planted.secured] if planted.secured else []
+        sys.argv = ["strandline", "sim", *workload, *secured, *rest]
         run()
         return 0
     parser = argparse.ArgumentParser(prog=f"python -m tests.planted {name}")
@@ -42,7 +43,14 @@ def hunt(planted: Planted, seeds: str, jobs: int) -> int:
     from strandline.sim.runs.campaign import outcomes
 
     chosen, path = (parse_seeds(seeds), None) if seeds else (planted.tries, planted.path)
-    running = outcomes(chosen, jobs, prepare=f"tests.planted:{planted.name}", plan=path, workload=planted.workload)
+    running = outcomes(
+        chosen,
+        jobs,
+        prepare=f"tests.planted:{planted.name}",
+        plan=path,
+        workload=planted.workload,
+        secured=planted.secured,
+    )
     for outcome in followed(running, len(chosen), planted.name, lambda: 0):
         if not outcome.is_ok:
             print(f"{planted.name} ({planted.trap}): {planted.harm}\nfound: {verdict(outcome)}")

@@ -38,6 +38,7 @@ class Planted(Value, frozen=True):
     plan: str = ""  # a file in plans/ that is run with these seeds, for what no drawn plan meets soon
     also: Change | None = None  # the second guard
     workload: str = ""  # the seeds run this one alone
+    secured: str = ""  # and are secured so (see `sim/runs/alone`)
 
     @property
     def changes(self) -> tuple[Change, ...]:

@@ -9,6 +9,7 @@ from tests.planted.rows.directories import DIRECTORIES
 from tests.planted.rows.eligible import ELIGIBLE
 from tests.planted.rows.last_replicas import LAST_REPLICAS
 from tests.planted.rows.metadata_quorum import METADATA_QUORUM
+from tests.planted.rows.permitting import PERMITTING
 from tests.planted.rows.replication import REPLICATION
 from tests.planted.rows.storing import STORING
 from tests.planted.rows.strangers import STRANGERS
@@ -27,6 +28,7 @@ PLANTED: dict[str, Planted] = table(
     *CONSUMING.values(),
     *COMPACTING.values(),
     *STRANGERS.values(),
+    *PERMITTING.values(),
     *TRANSACTIONS.values(),
     *COORDINATING.values(),
     *TRANSACTIONS_IN_LOGS.values(),

@@ -21,7 +21,7 @@ def is_violation(outcome: RunResult) -> bool:
 
 def hunt(row: Planted) -> RunResult | None:
     """The run that finds it, in a process of its own that has the bug."""
-    worker = Worker(f"tests.planted.hunted:{row.name}", plan=row.path, workload=row.workload)
+    worker = Worker(f"tests.planted.hunted:{row.name}", plan=row.path, workload=row.workload, secured=row.secured)
     try:
         return next((outcome for seed in row.tries if is_violation(outcome := worker.run(seed))), None)
     finally:

@@ -12,7 +12,7 @@ from strandline.base.value import Value
 from strandline.log.segment import Segment
 from strandline.wire.batch import BatchHeader, read_header, why_invalid
 from strandline.wire.compress import Corrupt
-from strandline.wire.record import records
+from strandline.wire.record import PRODUCED_SIZE_MAX, records
 
 
 class Found(Value, frozen=True):
@@ -79,7 +79,7 @@ def stamps(segment: Segment, header: BatchHeader, log_start_offset: int) -> Iter
     epoch = header.partition_leader_epoch
     buffer = segment.file.read(header.position, header.size)
     try:
-        for record in records(read_header(buffer), buffer):
+        for record in records(read_header(buffer), buffer, PRODUCED_SIZE_MAX):
             if record.offset >= log_start_offset:
                 yield Found(record.timestamp, record.offset, epoch)
     except Corrupt:

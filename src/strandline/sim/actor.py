@@ -3,6 +3,7 @@
 from typing import Any
 
 from strandline.base.effects import Answered, Event, Failed, Send
+from strandline.base.ids import NOBODY
 from strandline.base.value import Value
 from strandline.sim.clients.client import Client, Life, Request
 from strandline.sim.simulation import World
@@ -20,6 +21,8 @@ class Actor(Station):
         super().__init__(client.name, world.network)
         self.world = world
         self.client = client
+        if world.options.authorizer:
+            self.principal = f"User:{client.name}"
         self.is_running = True
         self.asked = 0
         self.answers: dict[int, Any] = {}
@@ -45,7 +48,8 @@ class Actor(Station):
             self.asked += 1
             self.answers[self.asked] = ...
             token = ClientToken(self.asked)
-            self.network.send(self, Send(request.to, "", request.message, request.version, request.timeout_ms, token))
+            effect = Send(request.to, "", request.message, request.version, request.timeout_ms, token, NOBODY)
+            self.network.send(self, effect)
             if getattr(request.message, "acks", -1) == 0:
                 silent.append(self.asked)
         for asked in silent:  # nobody answers acks=0

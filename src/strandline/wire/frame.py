@@ -35,6 +35,8 @@ REQUEST_HEADER = Struct(">hhih")  # api_key, api_version, correlation_id, length
 RESPONSE_HEADER = Struct(">i")
 RESPONSE_PREFIX = Struct(">ii")  # the size, and that header
 SIZE = Struct(">i")
+HEADER_TAGS_MAX = 100
+UNCOUNTED_MAX = 256 * 1024  # bytes of a frame that may have as many items as fit in
 
 
 class Request(Value, frozen=True):
@@ -91,7 +93,8 @@ def decode_request(frame: memoryview) -> Request:
         position = _skip_tagged(frame, position)
     # Like Kafka, what follows the message is ignored: librdkafka leaves three stray bytes behind a request for the
     # metadata of all topics.
-    message, end = decoder_of(cls, api_version)(frame, position)
+    decode = decoder_of(cls, api_version) if size <= UNCOUNTED_MAX else decoder_of(cls, api_version, True)
+    message, end = decode(frame, position)
     assert end <= size, "a message ends within its frame"
     return Request(api_key, api_version, correlation_id, client_id, message)
 
@@ -158,6 +161,8 @@ def _skip_tagged(frame: memoryview, position: int) -> int:
     if position < len(frame) and not frame[position]:
         return position + 1  # there are none, as nearly always
     count, position = read_unsigned(frame, position)
+    if count > HEADER_TAGS_MAX:
+        raise Malformed(f"{count} tagged fields in the header")
     for _ in range(count):
         _, position = read_unsigned(frame, position)
         size, position = read_unsigned(frame, position)

@@ -14,6 +14,8 @@ from strandline.wire.batch import HEADER_SIZE, BatchHeader, batches
 from strandline.wire.compress import DECOMPRESSED_SIZE_MAX, Codec, Corrupt, decompress
 from strandline.wire.varint import read_signed, read_unsigned
 
+TIMESTAMP_MIN, TIMESTAMP_MAX = -(1 << 63), (1 << 63) - 1  # what an answer can name; base and delta may add up to more
+
 
 class Record(NamedTuple):
     """One record. `timestamp` is the batch's if the broker stamped it."""
@@ -86,6 +88,8 @@ def read_record(
     if not 0 <= offset_delta <= header.last_offset_delta:
         raise Corrupt(f"offset delta {offset_delta} lies outside of the batch")
     timestamp = header.base_timestamp + delta if stamp is None else stamp
+    if not TIMESTAMP_MIN <= timestamp <= TIMESTAMP_MAX:
+        raise Corrupt(f"timestamp {timestamp} has more than 64 bits")
     return Record(header.base_offset + offset_delta, timestamp, key, value, tuple(pairs)), end
 
 
@@ -147,10 +151,13 @@ def records_without_key(header: BatchHeader, buffer: Buffer) -> tuple[int, ...] 
 
     Only compacted topics ask: it costs time per record.
     """
+    keyless = []
     try:
-        produced = list(records(header, buffer, PRODUCED_SIZE_MAX))
+        for delta, record in enumerate(records(header, buffer, PRODUCED_SIZE_MAX)):  # one at a time: they may be many
+            if record.offset != header.base_offset + delta:
+                return None
+            if record.key is None:
+                keyless.append(delta)
     except Corrupt:
         return None
-    if any(record.offset != header.base_offset + delta for delta, record in enumerate(produced)):
-        return None
-    return tuple(delta for delta, record in enumerate(produced) if record.key is None)
+    return tuple(keyless)

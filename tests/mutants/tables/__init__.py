@@ -10,6 +10,7 @@ from tests.mutants.tables.controller.moves import MOVES
 from tests.mutants.tables.controller.partitions import PARTITIONS
 from tests.mutants.tables.faces import FACES
 from tests.mutants.tables.group import GROUP
+from tests.mutants.tables.hostile import HOSTILE
 from tests.mutants.tables.limits import LIMITS
 from tests.mutants.tables.log.log import LOG
 from tests.mutants.tables.log.log_parts import LOG_PARTS
@@ -46,6 +47,7 @@ MUTANTS: dict[str, Mutant] = table(
     *DIRECTORIES.values(),
     *FACES.values(),
     *GROUP.values(),
+    *HOSTILE.values(),
     *KIP_TRANSACTIONS.values(),
     *KIP_DEFENCES.values(),
     *KAFKAS_BUGS.values(),

@@ -13,6 +13,21 @@ def row(name: str, file: str, old: str, new: str, *tests: str) -> Mutant:
 
 LIMITS = table(
     row(
+        "clients that shake no hands keep nodes out",
+        "server/network/net.py",
+        "            places = handshakes.HANDSHAKES_MAX * (2 if listener.name in self.limits.config.node_listeners else 1)\n",
+        "            places = handshakes.HANDSHAKES_MAX\n",
+        "unit/server/test_tls.py::test_clients_that_shake_no_hands_leave_places_for_nodes",
+    ),
+    row(
+        "requests of closed connections wait for the broker to join",
+        "broker/node.py",
+        "            self.early = [held for held in self.early if held.to.connection != event.connection]\n",
+        "            pass\n",
+        "unit/authorizing/test_sessions.py::"
+        "test_who_comes_and_goes_before_the_broker_has_joined_takes_no_place_of_others",
+    ),
+    row(
         "nodes wait for clients to close connections",
         "server/network/limits.py",
         "        if self.total >= config.connections_max and not is_protected:\n",

@@ -13,10 +13,13 @@ from tests.rows import each
 from tests.unit.client.certificates import make_authority, make_certificate, openssl
 
 from strandline.base.effects import Answered, Endpoint, Failed, Received, Send
+from strandline.base.ids import NOBODY
 from strandline.broker.config import NodeConfig
 from strandline.broker.listeners.settings import ListenerSettings
 from strandline.metadata.configs.node_configs import NODE_CONFIGS
 from strandline.server.network import handshakes
+from strandline.server.network.limits import LimitsConfig
+from strandline.server.network.net import NetConfig
 from strandline.server.network.peers import Peers
 from strandline.server.tls.contexts import read_contexts
 from strandline.server.tls.listener_tls import ListenerTls, Tls
@@ -238,6 +241,24 @@ def test_no_more_handshakes_are_on_their_way_than_the_bound(made: Path, monkeypa
     run(scenario)
 
 
+def test_clients_that_shake_no_hands_leave_places_for_nodes(made: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a listener of nodes more may be on their way than all other listeners together can have."""
+    monkeypatch.setattr(handshakes, "HANDSHAKES_MAX", 2)
+    config = NetConfig(limits=LimitsConfig(node_listeners=frozenset({"SSL"})))
+
+    async def scenario() -> None:
+        async with rig(config, tls=listener(made)) as it:
+            silent = [await it.client("SSL") for _ in range(2)]
+            await it.until(lambda: len(it.net.coming) == 2)
+            node = await it.client("SSL", context=trusting(made))
+            node.send(7)
+            assert await node.answer() == (0, 7)
+            for one in silent:
+                one.writer.close()
+
+    run(scenario)
+
+
 # --- other certificates
 
 
@@ -414,7 +435,7 @@ def asked(tls: ListenerTls, context: ssl.SSLContext, caplog: pytest.LogCaptureFi
         async with rig(tls=tls) as it:
             peers = Peers(it.loop, "me", seen.append, lambda _: context)
             where = Endpoint(HOST, it.where["SSL"].port)
-            peers.send(Send(where, "c", HeartbeatRequest(generation_id=3), 4, 5000, "token"))
+            peers.send(Send(where, "c", HeartbeatRequest(generation_id=3), 4, 5000, "token", NOBODY))
             await it.until(lambda: seen)
             peers.close()
             seen.extend(event.caller.principal for event in it.node.events if isinstance(event, Received))

@@ -54,6 +54,7 @@ class FetchSessions:
                 if row is not None:
                     refused.append(row)
         if request.session_epoch > FULL_EPOCH:
+            # guard: session-outlives-its-rights
             if self.permitted.get(request.session_id) is rights and not refused:
                 return received
             return self.begin_anew(received, rights)

@@ -49,7 +49,7 @@ class Gate:
             if not isinstance(verdict, Split):
                 return verdict
             self.pending.setdefault(received.to.connection, {})[received.to.sequence] = verdict
-            return route(node, verdict.received, now)
+            return route(node, verdict.received, now)  # guard: split-goes-through-whole
 
         return judged
 

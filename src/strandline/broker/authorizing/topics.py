@@ -118,6 +118,7 @@ def shown(
     by_id = {asked.topic_id for asked in request.topics or ()} - {ZERO_UUID}
     topics: list[MetadataResponseTopic] = []
     for row in () if is_empty else response.topics:
+        # guard: all-topics-are-named
         if row.name is None or may_topic(rights, DESCRIBE, row.name):
             topics.append(with_operations(row, request, rights))
         elif not asks_for_all:

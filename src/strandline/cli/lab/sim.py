@@ -16,7 +16,7 @@ from strandline.cli.connect import Json, fail
 from strandline.history.operation import Operation
 from strandline.history.recorded import write_lines
 from strandline.sim.diagram import write_page
-from strandline.sim.runs.alone import alone
+from strandline.sim.runs.alone import chosen as as_chosen
 from strandline.sim.runs.calm import Material
 from strandline.sim.runs.campaign import outcomes
 from strandline.sim.runs.plan import Plan, draw_plan, read_plan, write_plan
@@ -35,6 +35,7 @@ def sim(
     seeds: str = "",
     eligible: Literal["gentle", "ruthless"] | None = None,
     workload: Literal["transactions", "copying", "zombies", "two-phase", "exchange"] | None = None,
+    secured: Literal["authorizer", "intruder", "both"] | None = None,
     plan: Path | None = None,
     jobs: int = os.cpu_count() or 1,
     twice: Annotated[bool, Parameter(negative="")] = False,
@@ -58,6 +59,9 @@ def sim(
         min ISR - 1 lossy shutdowns at a time), ruthless: with more, where all losses must be in the loss ledger
     workload
         with --seed or --seeds: clients do only this work in transactions, with the faults that the seed draws
+    secured
+        with --seed or --seeds: authorizer: ACLs permit what clients do, and change all the time; intruder: a client that
+        does not know the cluster's secret sends what only nodes may send; or both
     plan
         run the plan that an earlier failure wrote
     jobs
@@ -83,16 +87,19 @@ def sim(
         wanted = [seed for seed in parse_seeds(seeds) if eligible is None or is_eligible(seed, eligible)]
         if not wanted:
             fail(f"none of the seeds {seeds} is {eligible}, with Eligible Leader Replicas: name more", status=2)
-        sys.exit(campaign(wanted, jobs, workload or "", twice=twice, json_output=json_output))
+        sys.exit(campaign(wanted, jobs, workload or "", secured or "", twice=twice, json_output=json_output))
     chosen = read(plan) if plan is not None else draw_plan(seed if seed is not None else 1)
-    replay = f"strandline sim --plan {plan}" if plan is not None else command(chosen.seed, workload or "")
-    chosen = alone(chosen, workload) if workload else chosen
+    replay = (
+        f"strandline sim --plan {plan}" if plan is not None else command(chosen.seed, workload or "", secured or "")
+    )
+    chosen = as_chosen(chosen, workload or "", secured or "")
     most = shrink_runs if shrink else 0
     sys.exit(one(chosen, replay, out, shrink_runs=most, draws=trace, json_output=json_output, history=history))
 
 
-def command(seed: int, workload: str) -> str:
-    return f"strandline sim --seed {seed}" + (f" --workload {workload}" if workload else "")
+def command(seed: int, workload: str, secured: str) -> str:
+    more = (f" --workload {workload}" if workload else "") + (f" --secured {secured}" if secured else "")
+    return f"strandline sim --seed {seed}{more}"
 
 
 def read(path: Path) -> Plan:
@@ -204,11 +211,13 @@ def is_eligible(seed: int, how: str) -> bool:
     return options.elr and options.is_ruthless == (how == "ruthless")
 
 
-def campaign(seeds: Sequence[int], jobs: int, workload: str = "", *, twice: bool, json_output: bool) -> int:
+def campaign(
+    seeds: Sequence[int], jobs: int, workload: str = "", secured: str = "", *, twice: bool, json_output: bool
+) -> int:
     failed: list[RunResult] = []
     seen: Counter[str] = Counter()
     virtual_ms = events = 0
-    running = outcomes(seeds, jobs, workload=workload, twice=twice)
+    running = outcomes(seeds, jobs, workload=workload, secured=secured, twice=twice)
     for outcome in followed(running, len(seeds), f"seeds {seeds[0]}..{seeds[-1]}", lambda: len(failed)):
         virtual_ms += outcome.virtual_ms
         events += outcome.events
@@ -221,7 +230,7 @@ def campaign(seeds: Sequence[int], jobs: int, workload: str = "", *, twice: bool
     failed.sort(key=lambda outcome: outcome.seed)
     if not json_output:
         for outcome in failed[:LISTED_MAX]:
-            print(f"{verdict(outcome)}\n    {command(outcome.seed, workload)}")
+            print(f"{verdict(outcome)}\n    {command(outcome.seed, workload, secured)}")
         if len(failed) > LISTED_MAX:
             print(f"and {len(failed) - LISTED_MAX} more")
         print("seen: " + ", ".join(f"{what} {count:,}" for what, count in sorted(seen.items())))

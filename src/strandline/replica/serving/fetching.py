@@ -10,6 +10,7 @@ Rules:
 from strandline.base.effects import Caller, Effect, Reply, ReplyTo
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import NodeId
+from strandline.base.interrupted import Interrupted
 from strandline.base.ports import Rng
 from strandline.base.time import Instant
 from strandline.replica.hosting.host import Host
@@ -62,7 +63,8 @@ class Fetching:
             replica, broker_epoch = NodeId(request.replica_state.replica_id), request.replica_state.replica_epoch
         else:
             replica, broker_epoch = NodeId(request.replica_id), -1
-        if replica >= 0 and not caller.is_node:  # by a replica's position the high watermark rises
+        # By a replica's position the high watermark rises.
+        if replica >= 0 and not caller.is_node:  # guard: any-client-is-a-replica
             return [Reply(to, FetchResponse(error_code=ErrorCode.CLUSTER_AUTHORIZATION_FAILED))]
         effects: list[Effect] = []
         earlier = self.sessions.sessions.get(request.session_id)
@@ -78,8 +80,11 @@ class Fetching:
         if replica >= 0:
             context.broker_epoch = broker_epoch
             self.record(context, named, effects, now)
-        parked = ParkedFetch(to, caller, request, context, self.answer_bytes_max, self.answer)
-        collected = self.reading.collect(parked, now)
+        try:
+            parked = ParkedFetch(to, caller, request, context, self.answer_bytes_max, self.answer)
+            collected = self.reading.collect(parked, now)
+        except Exception as error:
+            raise Interrupted(effects) from error
         if (
             collected.is_urgent
             or collected.size >= parked.min_bytes

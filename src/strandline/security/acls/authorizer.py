@@ -119,7 +119,7 @@ class Authorizer:
             return
         self.index.follow(acls)
         self.version = version
-        self.forget()
+        self.forget()  # guard: decision-outlives-the-acls
 
     def forget(self) -> None:
         self.known.clear()
@@ -156,7 +156,7 @@ class Authorizer:
             is_named = True
             for acl in counting(cells, principal, host):
                 if acl.permission == AclPermission.DENY:
-                    if acl.operation in (operation, AclOperation.ALL):
+                    if acl.operation in (operation, AclOperation.ALL):  # guard: denial-does-not-win
                         return False
                 elif acl.operation in allowing:
                     allowed = True

@@ -4,12 +4,14 @@ Invariants:
   - answers leave in the order of requests, whatever order the node replies in;
   - a connection has at most `UNANSWERED_MAX` unanswered requests: at the bound, while its write buffer is above the
     high-water mark, and while it is throttled, nothing more is read from it;
-  - a frame that cannot be parsed costs its own connection and at most one log line, nothing else;
+  - a frame that cannot be parsed, or an answer that cannot be written, costs its own connection and at most one log
+    line, nothing else, even if the codec raises something that it should not;
   - the node hears of every connection's end, once.
 """
 
 import asyncio
 import socket
+import traceback
 from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -46,7 +48,7 @@ from strandline.server.network.session import Session
 from strandline.server.network.unsent import WRITE_BUFFER_BYTES, Slot, Unsent
 from strandline.server.network.watch import Watch
 from strandline.server.tls.listener_tls import ListenerTls, Unmapped
-from strandline.wire.api import API_VERSIONS, APIS, advertised_versions, is_allowed
+from strandline.wire.api import API_BY_KEY, API_VERSIONS, APIS, advertised_versions, is_allowed
 from strandline.wire.frame import Unsupported, UnsupportedVersion, decode_request, encode_response
 from strandline.wire.messages.cluster.api_versions import ApiVersionsResponse
 from strandline.wire.primitive import Malformed
@@ -54,6 +56,7 @@ from strandline.wire.primitive import Malformed
 UNANSWERED_MAX = 64
 PARTS_OF_FRAMES = 2  # parts of large frames have memory for so many of the largest, over all connections
 PARTS_BYTES_MIN = 64 * 1024 * 1024
+TRACED_MAX = 100
 TLS_HANDSHAKE = 0x1603  # the first two bytes of every TLS connection: a handshake record, of version 3
 # Which APIs a listener answers: key is_controller.
 SERVED = {
@@ -170,6 +173,9 @@ class Connection(Session, Unsent):
         except (Malformed, Unsupported) as error:
             self.refuse(f"{type(error).__name__}: {error}")
             return
+        except Exception as error:  # a defect of ours, or no memory; nothing has changed
+            self.raised("decoding", int.from_bytes(frame[:2], "big"), int.from_bytes(frame[2:4], "big"), error)
+            return
         if request.api_key not in self.served:
             self.refuse(self.why_not_served(request.api_key))
             return
@@ -213,7 +219,13 @@ class Connection(Session, Unsent):
         if effect.message is None:
             self.fill(to.sequence, ())
         else:
-            self.fill(to.sequence, encode_response(effect.message, to.api_version, to.correlation_id))
+            try:
+                answer = encode_response(effect.message, to.api_version, to.correlation_id)
+            except Exception as error:
+                # What the node did is whole; this client cannot be told.
+                self.raised("answering", to.api_key, to.api_version, error)
+                return
+            self.fill(to.sequence, answer)
 
     def fill(self, sequence: int, answer: Sequence[Buffer]) -> None:
         """Put an answer into its slot, and send all answers that no earlier request holds up."""
@@ -294,6 +306,17 @@ class Connection(Session, Unsent):
             log.warning("closing connection %d from %s on %s: %s", self.number, host, self.listener.name, why)
         self.close()
 
+    def raised(self, doing: str, key: int, version: int, error: Exception) -> None:
+        """It costs the connection. A trace for the first of its kind."""
+        name = f"{API_BY_KEY[key].name} v{version}" if key in API_BY_KEY else f"API {key} v{version}"
+        where = traceback.extract_tb(error.__traceback__, limit=-1)
+        kind = (doing, key, f"{where[0].name}:{where[0].lineno}" if where else "")
+        if kind not in self.net.traced and len(self.net.traced) < TRACED_MAX:
+            self.net.traced.add(kind)
+            trace = "".join(traceback.format_exception(error)).rstrip()
+            log.error("%s %s from %s raised; nothing was changed by that\n%s", doing, name, self.caller.named, trace)
+        self.refuse(f"{doing} {name} raised {type(error).__name__}")
+
     def close(self) -> None:
         """What is already written still goes out."""
         self.closed = self.stopped = True
@@ -313,6 +336,7 @@ class Net:
         self.on_event = on_event
         self.connections: dict[int, Connection] = {}
         self.last_number = 0
+        self.traced: set[tuple[str, int, str]] = set()  # kinds of exceptions that were logged with their trace
         self.bound: list[tuple[Listener, socket.socket]] = []
         self.acceptors: list[Acceptor] = []
         self.coming: set[asyncio.Task[None]] = set()  # connections that the loop does not serve yet
@@ -361,7 +385,9 @@ class Net:
 
     def admitting(self, listener: Listener) -> Callable[[socket.socket, str], None]:
         def admit(sock: socket.socket, address: str) -> None:
-            if listener.tls is not None and len(self.coming) >= handshakes.HANDSHAKES_MAX:
+            # Half of the places are for nodes: clients that open connections and say nothing must not keep them out.
+            places = handshakes.HANDSHAKES_MAX * (2 if listener.name in self.limits.config.node_listeners else 1)
+            if listener.tls is not None and len(self.coming) >= places:
                 self.limits.closed(listener.name, address)
                 sock.close()
                 return

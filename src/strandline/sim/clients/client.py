@@ -10,12 +10,21 @@ from random import Random
 from typing import Any, Protocol
 
 from strandline.base.effects import Endpoint
+from strandline.base.errors import ErrorCode
 from strandline.base.ids import TopicIdPartition, TopicPartition, Uuid
 from strandline.base.value import Value
 from strandline.history.operation import History, Key, Operation
 from strandline.wire.messages.topics.metadata import MetadataRequest, MetadataRequestTopic
 
 Life = Generator[Any, Any, None]
+
+
+REFUSED = (  # for lack of a right: nothing was done, and what is not permitted now may be later
+    ErrorCode.TOPIC_AUTHORIZATION_FAILED,
+    ErrorCode.GROUP_AUTHORIZATION_FAILED,
+    ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
+    ErrorCode.CLUSTER_AUTHORIZATION_FAILED,
+)
 
 
 class Request(Value, frozen=True):

@@ -6,7 +6,7 @@ from typing import Any
 from strandline.base.effects import Endpoint
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import OFFSETS_TOPIC
-from strandline.sim.clients.client import Client, Life, Request, Stage
+from strandline.sim.clients.client import REFUSED, Client, Life, Request, Stage
 from strandline.wire.messages.groups.find_coordinator import FindCoordinatorRequest
 from strandline.wire.messages.groups.offset_commit import (
     OffsetCommitRequest,
@@ -77,7 +77,7 @@ class Coordinated(Client):
             yield 100
             return None
         row = answer.groups[0].topics[0].partitions[0]
-        if is_stable and row.error_code == E.UNSTABLE_OFFSET_COMMIT:
+        if row.error_code in REFUSED or (is_stable and row.error_code == E.UNSTABLE_OFFSET_COMMIT):
             yield 40
             return None
         assert E(row.error_code) is E.NONE, E(row.error_code)
@@ -100,7 +100,7 @@ class Committer(Coordinated):
             error = yield from self.commit(0, self.tried)
             if error is E.NONE:
                 self.acked = self.tried
-            elif error not in (E.NOT_COORDINATOR, E.COORDINATOR_LOAD_IN_PROGRESS):
+            elif error not in (E.NOT_COORDINATOR, E.COORDINATOR_LOAD_IN_PROGRESS, *REFUSED):
                 unanswered.append(self.tried)
             yield self.pause(20, 120)
         self.lowest = min([self.acked, *unanswered[-LATE_MAX:]])

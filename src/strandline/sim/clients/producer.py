@@ -7,7 +7,7 @@ from strandline.base.errors import ErrorCode
 from strandline.base.ids import TopicIdPartition, TopicPartition, Uuid
 from strandline.history.operation import Kind as Action
 from strandline.history.operation import Operation, Outcome, Write
-from strandline.sim.clients.client import Client, Life, Request, Route, Stage, key_of
+from strandline.sim.clients.client import REFUSED, Client, Life, Request, Route, Stage, key_of
 from strandline.wire.batch import SEQUENCE_MAX, Draft, build
 from strandline.wire.messages.records.init_producer_id import InitProducerIdRequest
 from strandline.wire.messages.records.produce import PartitionProduceData, ProduceRequest, TopicProduceData
@@ -200,7 +200,7 @@ class Pipelined(Producer):
                     continue
                 if code is None or code in MAYBE_WRITTEN:
                     doubtful[value] = None
-                if code is not None and not left and self.refused(route, code, (value,)):
+                if code is not None and not left and (self.refused(route, code, (value,)) or code in REFUSED):
                     fatal = code.name
                 left.append((value, batch))
             if fatal:

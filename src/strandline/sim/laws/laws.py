@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from strandline.base.effects import Reply, Send
+from strandline.base.effects import Received, Reply, Send
 from strandline.base.ids import TopicIdPartition
 from strandline.base.ports import DiskError
 from strandline.broker.node import Node
@@ -12,6 +12,7 @@ from strandline.log.directory import parse_directory_name
 from strandline.replica.hosting.hosted import Hosted
 from strandline.sim.laws.clients.answers import Answers
 from strandline.sim.laws.clients.groups import Groups
+from strandline.sim.laws.clients.permissions import Permissions, is_forged
 from strandline.sim.laws.cluster.incarnations import Incarnations
 from strandline.sim.laws.cluster.metadata import Metadata
 from strandline.sim.laws.cluster.stops import Stops
@@ -56,6 +57,8 @@ class Laws:
         self.partitions = Partitions(world, self.fetches, self.logs, self.answers)
         self.transactions = Transactions(world, self.partitions)
         self.metadata = Metadata(world, self.standing, self.recoveries, self.partitions)
+        options = world.options
+        self.permissions = Permissions(world) if options.authorizer or options.intruder_ms else None
         # Each law says which messages it hears of, and which answers, for the most have none for it.
         self.hearing: dict[tuple[type, type], list[Hear]] = {}
         for hearing in (
@@ -79,6 +82,8 @@ class Laws:
 
     def starts(self, machine: Machine) -> None:
         self.stops.starts(machine)
+        if self.permissions is not None:
+            self.permissions.starts(machine)
 
     def stopped(self, machine: Machine) -> None:
         self.stops.stopped(machine)
@@ -90,7 +95,11 @@ class Laws:
         may_end_over(machine, node, error)
 
     def received(self, machine: Machine, event: Any) -> None:
-        """Before a node takes an event."""
+        """Before a node takes an event. What a stranger sends in a node's name is nobody's word."""
+        if self.permissions is not None and type(event) is Received:
+            self.permissions.received(machine, event)
+            if is_forged(event):
+                return
         for hear in self.hearing.get((type(event), type(getattr(event, "message", None))), ()):
             hear(machine, event)
         if machine.node is not None:
@@ -106,6 +115,8 @@ class Laws:
         self.stops.sends(machine, effect)
 
     def replies(self, machine: Machine, reply: Reply) -> None:
+        if self.permissions is not None:
+            self.permissions.replies(machine, reply)
         self.incarnations.replies(machine, reply)
         for answer in self.answering.get(type(reply.message), ()):
             answer(machine, reply)
@@ -121,6 +132,8 @@ class Laws:
         self.recoveries.look(machine, node)
         self.standing.look(machine, node)
         look_at_directories(machine, node, self.metadata.image)
+        if self.permissions is not None:
+            self.permissions.look(machine, node)
 
     def reported(self, machine: Machine, level: str, text: str) -> None:
         """What a node itself calls an error that must not be. (One that has lost data may cut what its checkpoint calls

@@ -1,13 +1,25 @@
-"""Plans of one workload alone, with the faults and options that the seed has drawn.
+"""Plans with what the seed has not drawn: one workload alone, or with an authorizer, or somebody who forges messages.
 
-So a workload that ordinary seeds do not have can be tried without a change of what those meet.
+So what ordinary seeds do not have can be tried without a change of what those meet.
 """
 
 from msgspec import structs
 
-from strandline.sim.runs import transactional
+from strandline.sim.runs import drawn, transactional
 from strandline.sim.runs.plan import Plan
 
 
 def alone(plan: Plan, workload: str) -> Plan:
     return structs.replace(plan, options=transactional.alone(plan.options, workload))
+
+
+def secured(plan: Plan, how: str) -> Plan:
+    """`how`: one of `drawn.SECURED`."""
+    has = {"authorizer": (True, False), "intruder": (False, True), "both": (True, True)}[how]
+    return structs.replace(plan, options=drawn.secured(plan.seed, plan.options, authorizer=has[0], intruder=has[1]))
+
+
+def chosen(plan: Plan, workload: str, how: str) -> Plan:
+    """Empty: as the seed draws it."""
+    plan = alone(plan, workload) if workload else plan
+    return secured(plan, how) if how else plan

@@ -24,7 +24,10 @@ from strandline.sim.world.trace import Kind
 BOUND_MS = 60_000
 
 
-def calm(world: World, scene: Scene, admin: Admin, workloads: Sequence[Workload]) -> None:
+def calm(
+    world: World, scene: Scene, admin: Admin, workloads: Sequence[Workload], permitters: Sequence[Client] = ()
+) -> None:
+    """`permitters`: those who must permit everything again before anything can be asked of clients."""
     is_rotten = any(machine.is_rotten for machine in world.machines.values())
     dead = None if is_rotten else left_dead(world)
     heal(world, dead)
@@ -34,6 +37,7 @@ def calm(world: World, scene: Scene, admin: Admin, workloads: Sequence[Workload]
         world.run_until("all others and their leaders are there", lambda: why_not_led_without(world, dead), BOUND_MS)
         heal(world)
     world.run_until("all brokers and leaders are there", lambda: why_not_led(world, admin), BOUND_MS)
+    finish(world, permitters)
     before = [workload.progress() for workload in workloads]
     world.run_until("all clients make progress", lambda: why_no_progress(workloads, before), BOUND_MS)
     writers: list[Client] = [admin, *[client for workload in workloads for client in workload.writers]]

@@ -1,7 +1,8 @@
 """Many seeds, on several processes: every outcome as it comes, and nothing stops because one seed fails.
 
 `prepare`: `MODULE:NAME`, what each process does first (see `prepared`). `twice`: each seed runs in two processes that
-hash differently, and must do the same thing in both. `workload`: all runs have this one alone.
+hash differently, and must do the same thing in both. `workload`: all runs have this one alone. `secured`: and
+are secured so (see `alone`).
 """
 
 import os
@@ -24,9 +25,14 @@ class Worker:
     """A process that runs seeds, one after another, drawing their plans or with one that is written down."""
 
     def __init__(
-        self, prepare: str = "", hash_seed: str = HASH_SEEDS[0], plan: Path | None = None, workload: str = ""
+        self,
+        prepare: str = "",
+        hash_seed: str = HASH_SEEDS[0],
+        plan: Path | None = None,
+        workload: str = "",
+        secured: str = "",
     ) -> None:
-        command = [sys.executable, "-m", "strandline.sim.runs.worker", prepare, workload]
+        command = [sys.executable, "-m", "strandline.sim.runs.worker", prepare, workload, secured]
         environment = {**os.environ, "PYTHONHASHSEED": hash_seed}
         self.plan = plan or ""
         pipe = subprocess.PIPE
@@ -61,6 +67,7 @@ def outcomes(
     prepare: str = "",
     plan: Path | None = None,
     workload: str = "",
+    secured: str = "",
     twice: bool = False,
 ) -> Iterator[RunResult]:
     """The outcomes of all seeds, in the order in which they are ready. Closing the iterator stops the processes."""
@@ -69,7 +76,8 @@ def outcomes(
     done: queue.SimpleQueue[RunResult | None] = queue.SimpleQueue()
     hash_seeds = HASH_SEEDS if twice else HASH_SEEDS[:1]
     teams = [
-        [Worker(prepare, hash_seed, plan, workload) for hash_seed in hash_seeds] for _ in range(min(jobs, len(seeds)))
+        [Worker(prepare, hash_seed, plan, workload, secured) for hash_seed in hash_seeds]
+        for _ in range(min(jobs, len(seeds)))
     ]
 
     def following() -> int | None:

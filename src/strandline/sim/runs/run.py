@@ -8,11 +8,13 @@ from collections.abc import Callable, Sequence
 from strandline.base.value import Value
 from strandline.history.operation import Operation
 from strandline.sim.clients.admin import Admin
+from strandline.sim.clients.client import Client
 from strandline.sim.faults.injector import FaultInjector
 from strandline.sim.faults.table import DAMAGED, DIRECTORIES, ELIGIBLE, FAULTS, METADATA, MOVES, RECOVERIES, SCRIPTED
 from strandline.sim.hostile import TOPIC
 from strandline.sim.runs.calm import Material, calm, material_of
 from strandline.sim.runs.plan import Fault, Plan, draw_plan
+from strandline.sim.runs.secured import begin_to_change, enter_permitter, start_intruder
 from strandline.sim.scene import Scene
 from strandline.sim.simulation import World
 from strandline.sim.stranger.stranger import Stranger
@@ -79,6 +81,7 @@ def play(world: World, scene: Scene, plan: Plan) -> None:
     world.run_until("all brokers are in", world.why_not_whole, START_MS)
     admin = Admin(scene, "admin")
     scene.enter(admin)
+    permitting = enter_permitter(scene, options)
     setting = Setting(
         options.min_isr,
         options.replication_factor,
@@ -97,11 +100,18 @@ def play(world: World, scene: Scene, plan: Plan) -> None:
     injector = FaultInjector(world, admin)
     schedule_faults(injector, plan)
     stranger = start_stranger(world, admin) if options.stranger_ms else None
+    intruder = start_intruder(world)
+    permitters: list[Client] = [*permitting]
+    permitters += [begin_to_change(permitter, scene, world) for permitter in permitting]
     world.run(options.span_ms)
     injector.is_over = True
     if stranger is not None:
         stranger.is_over = True
-    calm(world, scene, admin, workloads)
+    if intruder is not None:
+        intruder.is_over = True
+    for client in permitters:
+        client.is_stopped = True
+    calm(world, scene, admin, workloads, permitters)
 
 
 def start_stranger(world: World, admin: Admin) -> Stranger:

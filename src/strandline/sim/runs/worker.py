@@ -1,7 +1,7 @@
 """A process that runs seeds: numbers come in, outcomes go out, one line each.
 
-`python -m strandline.sim.runs.worker [MODULE:NAME [WORKLOAD]]`: what is named so is done first (see `prepared`), and
-runs have this workload alone. All seeds run in the same process, one after another; nothing is carried over from one to
+`python -m strandline.sim.runs.worker [MODULE:NAME [WORKLOAD [SECURED]]]`: what is named so is done first (see
+`prepared`), runs have this workload alone, and are secured so (see `alone`). All seeds run in the same process, one after another; nothing is carried over from one to
 the next. A number may be followed by the path of a written plan, which then runs with that seed.
 """
 
@@ -15,10 +15,10 @@ import msgspec
 from strandline.sim.runs.prepared import prepare
 
 
-def work(wish: str, workload: str) -> None:
+def work(wish: str, workload: str, how: str) -> None:
     prepare(wish)
     # Only now: what is imported may have a bug planted in it.
-    from strandline.sim.runs.alone import alone
+    from strandline.sim.runs.alone import chosen
     from strandline.sim.runs.plan import draw_plan, read_plan
     from strandline.sim.runs.run import RunResult, run_plan
 
@@ -28,8 +28,8 @@ def work(wish: str, workload: str) -> None:
         gc.disable()  # a run keeps nearly all that it makes; to look through it again and again finds nothing
         try:
             plan = read_plan(Path(path).read_bytes()) if path else draw_plan(seed)
-            plan = alone(plan, workload) if workload else plan
-            outcome = run_plan(msgspec.structs.replace(plan, seed=seed))
+            plan = chosen(msgspec.structs.replace(plan, seed=seed), workload, how)
+            outcome = run_plan(plan)
         except Exception as error:
             # The simulator itself broke. That is one more failed seed; the others go on.
             why = f"the simulator crashed: {type(error).__name__}: {error}"
@@ -41,4 +41,4 @@ def work(wish: str, workload: str) -> None:
 
 
 if __name__ == "__main__":
-    work(*[*sys.argv[1:], "", ""][:2])
+    work(*[*sys.argv[1:], "", "", ""][:3])

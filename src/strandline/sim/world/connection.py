@@ -11,6 +11,7 @@ from itertools import count
 from typing import Any, Protocol
 
 from strandline.base.effects import (
+    ANONYMOUS,
     Answered,
     Caller,
     Disconnected,
@@ -60,6 +61,7 @@ class Station:
         self.network = network
         self.life = 0
         self.is_node = False  # it knows the cluster's secret
+        self.principal = ANONYMOUS  # who it is, as its certificate or its password proves
         self.is_running = False
         self.is_powered = True
         self.is_paused = False
@@ -258,7 +260,8 @@ class Connection:
         request = decode_request(memoryview(bytearray(frame))[4:])
         to = ReplyTo(self.number, self.received, request.correlation_id, request.api_key, request.api_version)
         self.received += 1
-        caller = Caller(request.client_id or "", self.source.name, self.listener, is_node=self.source.is_node)
+        source = self.source
+        caller = Caller(request.client_id or "", source.name, self.listener, source.principal, is_node=source.is_node)
         self.target.event(Received(to, caller, self.network.tamper(self, request.message, request.api_version)))
 
     def target_lost(self) -> None:

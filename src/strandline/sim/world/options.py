@@ -7,6 +7,7 @@ together.
 from random import Random
 
 from strandline.base.value import Value
+from strandline.metadata.configs.node_configs import STANDARD_AUTHORIZER
 from strandline.sim.world.network import Weather
 
 IMPATIENT = {  # the dead are noticed in seconds
@@ -39,6 +40,8 @@ CHOICES: dict[str, tuple[str, ...]] = {
     "log.retention.check.interval.ms": ("200", "1000", "1000"),
     "metadata.max.idle.interval.ms": ("100", "500", "500"),
 }
+SUPER_USERS = ("User:admin", "User:permitter")  # those who create topics, and permit others what they do
+GUARDED = {"authorizer.class.name": STANDARD_AUTHORIZER, "super.users": ";".join(SUPER_USERS)}
 SEGMENT_BYTES = ("1024", "1024", "4096", "1048576", "1048576")
 
 
@@ -65,6 +68,9 @@ class Options(Value, frozen=True):
     pace_ms: int = 30  # between two batches of one producer, on average
     workloads: tuple[str, ...] = ()
     stranger_ms: int = 0  # between two hostile messages of one who belongs to no cluster; 0: there is none
+    authorizer: bool = False  # nobody but a node and the users below may do anything that no ACL allows
+    permissions_ms: int = 0  # between two changes of the ACLs, on average
+    intruder_ms: int = 0  # between two forged messages of one who does not know the cluster's secret; 0: there is none
     elr: bool = False  # with Eligible Leader Replicas; plans of before they were simulated say nothing, and go on so
 
 
@@ -81,6 +87,7 @@ def properties(options: Options) -> dict[str, str]:
         "transaction.state.log.min.isr": str(options.min_isr),
         "min.insync.replicas": str(options.min_isr),
         "eligible.leader.replicas.enabled": str(options.elr).lower(),
+        **(GUARDED if options.authorizer else {}),
         **options.settings,
     }
 

@@ -6,7 +6,7 @@ from typing import Any
 from strandline.base.effects import Endpoint
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import TopicPartition, by_topic
-from strandline.sim.clients.client import Client, Life, Request, Stage
+from strandline.sim.clients.client import REFUSED, Client, Life, Request, Stage
 from strandline.wire.messages.groups.find_coordinator import TRANSACTION, FindCoordinatorRequest
 from strandline.wire.messages.records.init_producer_id import InitProducerIdRequest
 from strandline.wire.messages.transactions.add_partitions_to_txn import (
@@ -17,7 +17,7 @@ from strandline.wire.messages.transactions.end_txn import EndTxnRequest
 
 E = ErrorCode
 TIMEOUT_MS = 2500
-BUSY = (E.CONCURRENT_TRANSACTIONS, E.COORDINATOR_LOAD_IN_PROGRESS)
+BUSY = (E.CONCURRENT_TRANSACTIONS, E.COORDINATOR_LOAD_IN_PROGRESS, *REFUSED)  # it did nothing
 ELSEWHERE = (E.NOT_COORDINATOR, E.COORDINATOR_NOT_AVAILABLE)
 # Other errors that pass: a topic that a coordinator does not know yet, a write that took too long.
 AGAIN = (*BUSY, *ELSEWHERE, E.REQUEST_TIMED_OUT, E.UNKNOWN_TOPIC_OR_PARTITION, E.OPERATION_NOT_ATTEMPTED)

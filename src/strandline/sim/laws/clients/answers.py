@@ -18,6 +18,7 @@ from strandline.base.ids import TopicIdPartition
 from strandline.log.reading import Read
 from strandline.replica.hosting.hosted import Hosted
 from strandline.replica.hosting.leader import Leader
+from strandline.sim.clients.client import REFUSED
 from strandline.sim.laws.subject import Subject
 from strandline.sim.world.machine import Machine
 from strandline.wire.batch import HEADER_SIZE, SEQUENCE_MAX, BatchHeader, read_header, why_no_batch
@@ -40,6 +41,7 @@ class Answers:
         self.world = world
         self.asked: dict[Asked, tuple[int, dict[TopicIdPartition, Sent]]] = {}
         self.first: dict[Writer, int] = {}  # the earliest sequence that anybody was asked to write
+        self.refused: dict[Writer, None] = {}  # a batch of it was not permitted, and the next one may have been
         self.latest: dict[Writer, int] = {}  # the end of what was acknowledged last
 
     def forget(self, machine: Machine) -> None:
@@ -74,6 +76,9 @@ class Answers:
         for topic in reply.message.responses:
             for row in topic.partition_responses:
                 at = TopicIdPartition(topic.topic_id, row.index)
+                if row.error_code in REFUSED and at in sent:
+                    header = sent[at][0]
+                    self.refused[at, header.producer_id, header.producer_epoch] = None
                 hosted = machine.node.broker.replicas.host.partitions.find(at)
                 if row.error_code in WRITTEN and at in sent and hosted is not None and self.is_held_to_it(machine, at):
                     with machine.disk.observed():
@@ -130,7 +135,7 @@ class Answers:
         assert named == expected, f"{which}, and there is {named}"
         assert header.codec != asked.codec or content == records, f"{which}, and other records are there"
         writer = (hosted.at, asked.producer_id, asked.producer_epoch)
-        if asked.producer_id >= 0 and asked.base_sequence != self.first[writer]:
+        if asked.producer_id >= 0 and asked.base_sequence != self.first[writer] and writer not in self.refused:
             if log.log_start_offset == 0 and asked.base_sequence != self.latest.get(writer):
                 self.comes_after(which, hosted, header)
             self.latest[writer] = (header.last_sequence + 1) & SEQUENCE_MAX

@@ -1,0 +1,30 @@
+"""Which seeds have an authorizer whose ACLs change under way, and which meet somebody who forges what nodes send."""
+
+from random import Random
+
+from msgspec import structs
+
+from strandline.sim.world.options import Options
+
+SECURED = ("authorizer", "intruder", "both")
+FIRST_SECURED = 30_000_001  # seeds before it are those that planted bugs, plans and regressions are recorded with
+
+
+def has_authorizer(seed: int) -> bool:
+    return seed >= FIRST_SECURED and Random(f"{seed} authorizer").randrange(5) == 0
+
+
+def meets_intruder(seed: int) -> bool:
+    """Drawn apart: with an authorizer and without one."""
+    return seed >= FIRST_SECURED and Random(f"{seed} intruder").randrange(3) == 0
+
+
+def secured(seed: int, options: Options, *, authorizer: bool | None = None, intruder: bool | None = None) -> Options:
+    """None: as the seed draws it."""
+    if has_authorizer(seed) if authorizer is None else authorizer:
+        pause_ms = Random(f"{seed} permissions").choice((30, 60, 100, 200))
+        options = structs.replace(options, authorizer=True, permissions_ms=pause_ms)
+    if meets_intruder(seed) if intruder is None else intruder:
+        pause_ms = Random(f"{seed} forging").choice((5, 20, 20, 60))
+        options = structs.replace(options, intruder_ms=pause_ms)
+    return options
