@@ -13,6 +13,7 @@ from collections.abc import Mapping
 
 from strandline.base.effects import Endpoint
 from strandline.base.ids import NodeId
+from strandline.base.secret import Secret
 from strandline.base.value import Value
 from strandline.broker.listeners.listeners import (
     INTER_BROKER_NAME,
@@ -183,6 +184,13 @@ class NodeConfig(Value, frozen=True):
         """Those where the node listens, and those of other nodes to which it connects."""
         served = [listener.name for listener in self.listeners]
         return tuple(dict.fromkeys((*served, self.inter_broker_listener_name, *self.controller_listener_names)))
+
+    @property
+    def has_secrets(self) -> bool:
+        """Are there passwords or keys in it?"""
+        of_mechanisms = (own for listener in self.of_mechanisms.values() for own in listener.values())
+        settings = (self.explicit, *self.of_listeners.values(), *of_mechanisms)
+        return any(isinstance(value, Secret) for own in settings for value in own.values())
 
     @property
     def sasl_listener_names(self) -> tuple[str, ...]:

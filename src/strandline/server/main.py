@@ -65,6 +65,7 @@ DiskOf = Callable[[Sequence[str]], RealDisk]
 
 RECEIVE_KEY = "sasl.server.max.receive.size"
 MECHANISMS_OF_NODES = ("sasl.mechanism.inter.broker.protocol", "sasl.mechanism.controller.protocol")
+INSTALL_OAUTH = "pip install 'strandline[oauth]'"
 CANNOT_START = 1
 INTERRUPTED = 130
 
@@ -316,7 +317,7 @@ class Driver:
         try:
             from strandline.server.oauth.of_node import OAuth
         except ImportError as error:
-            raise OSError(f"OAUTHBEARER needs {error.name}: pip install 'strandline[oauth]'") from None
+            raise OSError(f"OAUTHBEARER needs PyJWT, and {error.name} is missing: {INSTALL_OAUTH}") from None
         self.oauth = OAuth(self.config)
         self.oauth.watch(self.loop)
 

@@ -10,6 +10,7 @@ import logging
 import shutil
 import ssl
 import subprocess
+import sys
 import time
 import warnings
 from collections.abc import Iterator
@@ -393,3 +394,40 @@ def test_nodes_come_to_each_other_by_the_clusters_secret_where_clients_need_sasl
         wrong = {**client, "sasl.jaas.config": client["sasl.jaas.config"].replace(PASSWORD, WRONG)}
         with pytest.raises(AuthenticationFailed), Cluster(config_of(cluster.bootstrap, wrong)) as reached:
             reached.brokers()
+
+
+WITHOUT_PYJWT = "import sys; sys.modules['jwt'] = None; "
+RUN = "import sys; from strandline.server.node import run_node; sys.exit(run_node(['--config', sys.argv[1]]))"
+
+
+def test_a_node_that_cannot_check_tokens_does_not_start_and_says_why(tmp_path: Path) -> None:
+    ports = free_ports(2)
+    path = tmp_path / "server.properties"
+    keys = (tmp_path / "keys.json").as_uri()
+    properties = {
+        "process.roles": "broker,controller",
+        "node.id": "1",
+        "listeners": f"SASL_PLAINTEXT://{HOST}:{ports[0]},CONTROLLER://{HOST}:{ports[1]}",
+        "listener.security.protocol.map": "SASL_PLAINTEXT:SASL_PLAINTEXT,CONTROLLER:PLAINTEXT",
+        "controller.listener.names": "CONTROLLER",
+        "controller.quorum.voters": f"1@{HOST}:{ports[1]}",
+        "log.dirs": str(tmp_path),
+        "sasl.enabled.mechanisms": f"{BEARER},{PLAIN}",
+        "listener.name.sasl_plaintext.plain.sasl.jaas.config": USERS,
+        "sasl.oauthbearer.jwks.endpoint.url": keys,
+    }
+    path.write_text("".join(f"{key}={value}\n" for key, value in properties.items()))
+    path.chmod(0o640)
+    said = f"{path} has passwords, and others may read it (mode 640): chmod 600 {path}"
+    for program, why in (
+        (RUN, f"cannot start: cannot read {keys}: No such file or directory"),
+        (WITHOUT_PYJWT + RUN, "cannot start: OAUTHBEARER needs PyJWT, and jwt is missing: pip install 'strandline"),
+    ):
+        done = subprocess.run(
+            [sys.executable, "-c", program, str(path)], capture_output=True, text=True, timeout=60, check=False
+        )
+        assert done.returncode == 1
+        assert why in done.stderr and said in done.stderr
+        assert PASSWORD not in done.stderr
+        path.chmod(0o600)
+        said = ""

@@ -46,7 +46,7 @@ SASL = table(
         "        connection.closed = True  # nothing more is read or answered\n",
         "",
         Breaks.ANSWERS,
-        (f"{NET}test_who_fails_is_answered_late_and_cut_off",),
+        (f"{NET}test_who_fails_is_not_read_from_even_if_earlier_requests_are_answered_meanwhile",),
     ),
     Mutant(
         "failures are answered at once",

@@ -81,3 +81,16 @@ def test_what_cannot_be_is_said(changes: dict[str, str | None], problem: str) ->
 @each("name", ["listener.name.else.plain.sasl.jaas.config", "listener.name.ssl.plain.sasl.enabled.mechanisms"])
 def test_a_setting_of_no_listener_or_of_no_mechanism_is_unknown(name: str) -> None:
     assert list(NodeConfig.from_properties(properties(SASL | {name: "x"})).unknown) == [name]
+
+
+@each(
+    ("changes", "has_some"),
+    [
+        ({}, False),
+        ({ENABLED: "PLAIN", JAAS: f'{MODULE} user_a="b";'}, True),
+        ({"ssl.key.password": "x"}, True),
+        ({"listener.name.ssl.ssl.key.password": "x"}, True),
+    ],
+)
+def test_a_configuration_knows_whether_it_has_secrets(changes: dict[str, str | None], has_some: bool) -> None:
+    assert NodeConfig.from_properties(properties(SASL | changes)).has_secrets is has_some

@@ -14,7 +14,7 @@ from strandline.wire.messages.cluster.sasl_authenticate import SaslAuthenticateR
 from strandline.wire.messages.cluster.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
 from strandline.wire.schema import Message
 
-from .echo import STRANGER_BYTES_MAX, Client, EchoNode, Rig, heartbeat, rig, run
+from .echo import STRANGER_BYTES_MAX, Client, EchoNode, Rig, answer, heartbeat, rig, run
 
 DELAY_MS = 20
 
@@ -34,8 +34,8 @@ class Doorman(EchoNode):
         token = bytes(event.message.auth_bytes)
         if token == b"no":
             return [Refuse(event.to, SaslAuthenticateResponse(error_code=58), "it was told no", DELAY_MS)]
-        answer = Reply(event.to, SaslAuthenticateResponse(auth_bytes=token))
-        return [answer, Authenticated(event.to.connection, "User:alice", False, int(token))]
+        accepted = Reply(event.to, SaslAuthenticateResponse(auth_bytes=token))
+        return [accepted, Authenticated(event.to.connection, "User:alice", False, int(token))]
 
 
 async def ask(client: Client, message: Message, response: type[Message], version: int = 1) -> Message:
@@ -69,6 +69,24 @@ def test_a_stranger_may_ask_for_versions_and_authenticate_and_then_everything() 
                 False,
                 "SASL",
             )
+
+    run(scenario)
+
+
+def test_a_connection_is_set_up_when_it_has_authenticated() -> None:
+    """Until then it may not take longer than a connection that says nothing."""
+
+    async def scenario() -> None:
+        async with rig() as it:
+            doorman(it)
+            client = await it.client("SASL")
+            await ask(client, ApiVersionsRequest(), ApiVersionsResponse)
+            (connection,) = it.net.connections.values()
+            assert not connection.is_set_up
+            await log_in(client, b"20")
+            assert connection.is_set_up
+            await it.until(lambda: connection.served is not connection.served_by_listener)
+            assert connection.is_set_up, "it may authenticate again"
 
     run(scenario)
 
@@ -111,14 +129,30 @@ def test_who_fails_is_answered_late_and_cut_off(caplog: pytest.LogCaptureFixture
             later = SaslAuthenticateRequest(auth_bytes=b"0"), 1, 1, "tester"
             failed = SaslAuthenticateRequest(auth_bytes=b"no"), 1, 0, "tester"
             client.writer.write(b"".join([*encode_request(*failed), *encode_request(*later), heartbeat(2, 5)]))
-            answer = decode_response(SaslAuthenticateResponse, 1, memoryview(await client.frame()))[1]
-            assert answer.error_code == 58  # type: ignore[attr-defined]
+            refusal = decode_response(SaslAuthenticateResponse, 1, memoryview(await client.frame()))[1]
+            assert refusal.error_code == 58  # type: ignore[attr-defined]
             assert time.monotonic() - began >= DELAY_MS / 1000
             assert await client.is_closed()
             assert node.events == [], "what came after it was not read"
 
     run(scenario)
     assert ["it was told no" in record.message for record in caplog.records] == [True]
+
+
+def test_who_fails_is_not_read_from_even_if_earlier_requests_are_answered_meanwhile() -> None:
+    async def scenario() -> None:
+        async with rig() as it:
+            node = doorman(it)
+            client = await it.client("SASL")
+            await log_in(client, b"0")
+            failed = encode_request(SaslAuthenticateRequest(auth_bytes=b"no"), 1, 0, "tester")
+            client.writer.write(heartbeat(0, 1, "hold") + b"".join(failed) + heartbeat(1, 2))
+            await it.until(lambda: node.parked)
+            it.net.reply(answer(node.parked[0]))
+            assert await client.is_closed()
+            assert len(node.events) == 1, "the last one was not read"
+
+    run(scenario)
 
 
 def test_failed_logins_are_counted_apart_and_do_not_fill_the_log(caplog: pytest.LogCaptureFixture) -> None:

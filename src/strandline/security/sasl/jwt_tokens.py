@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Any, Protocol
 
 import jwt
+from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
 
 from strandline.base.time import Instant
 from strandline.base.value import Value
@@ -91,7 +92,7 @@ def key_in(row: Mapping[str, Any]) -> Key | None:
         return None
     if "d" in row:  # a private key, of which only the public part is needed
         key = key.public_key()
-    if row["kty"] == "RSA" and key.key_size < RSA_BITS_MIN:
+    if isinstance(key, RSAPublicKey) and key.key_size < RSA_BITS_MIN:
         return None
     return Key(id_ if isinstance(id_, str) else None, key, algorithms)
 
