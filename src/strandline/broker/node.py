@@ -65,7 +65,6 @@ from strandline.metadata.security.scram import MECHANISM_CODES
 from strandline.quorum.quorum import Quorum
 from strandline.quorum.tokens import QuorumToken
 from strandline.wire.messages.cluster.api_versions import ApiVersionsRequest
-from strandline.wire.messages.cluster.sasl_handshake import SaslHandshakeRequest
 from strandline.wire.schema import Message
 
 EARLY_MAX = 10_000
@@ -325,8 +324,6 @@ class Node:
         return [effect for event in held for effect in self.received(event, now)]
 
     def disconnected(self, event: Disconnected, now: Instant) -> list[Effect]:
-        if self.early:
-            self.early = [held for held in self.early if not begins_login(held, event.connection)]
         self.authenticating.forget(event.connection)
         if self.early:  # or a client that comes and goes would take the places of all others
             self.early = [held for held in self.early if held.to.connection != event.connection]
@@ -532,8 +529,3 @@ class Node:
         last, effects = self.quorum.append([encode_record(record) for record in records], now)
         self.written += effects
         return last
-
-
-def begins_login(held: Received, connection: int) -> bool:
-    """It would begin what nobody ends any more."""
-    return held.to.connection == connection and type(held.message) is SaslHandshakeRequest

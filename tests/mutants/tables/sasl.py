@@ -196,14 +196,6 @@ SASL = table(
         ("unit/broker/test_sasl_listeners.py::test_what_cannot_be_is_said",),
     ),
     Mutant(
-        "whoever has left before the broker joined stays in memory",
-        "broker/node.py",
-        "type(held.message) is SaslHandshakeRequest",
-        "held is None",
-        Breaks.ANSWERS,
-        ("unit/broker/test_authenticated_node.py::test_who_leaves_before_the_broker_has_joined_leaves_nothing_behind",),
-    ),
-    Mutant(
         "a client does not renew its session",
         "client/connection.py",
         "        if lifetime_ms:\n            self.log_in_at",

@@ -10,6 +10,7 @@ from tests.rows import each
 
 from strandline.base.effects import Authenticated, Caller, Effect, Received, Refuse, Reply, ReplyTo
 from strandline.base.errors import ErrorCode
+from strandline.base.ids import NodeId
 from strandline.base.secret import Secret
 from strandline.base.time import Instant
 from strandline.broker.authenticating import Authenticating
@@ -24,7 +25,8 @@ from strandline.wire.messages.cluster.sasl_handshake import SaslHandshakeRequest
 PLAIN, SHA_256, SHA_512, BEARER = "PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER"
 ALL = (PLAIN, SHA_256, SHA_512, BEARER)
 INVALID = "Authentication failed during authentication due to invalid credentials with SASL mechanism "
-SECRET = ClusterSecret("a secret of the cluster")
+ME = NodeId(1)
+SECRET = ClusterSecret("a secret of the cluster", ME)
 START = Instant(1_000_000)
 SALT = b"salt of 18 letters"
 USERS = {
@@ -255,7 +257,7 @@ def test_a_listener_without_sasl_takes_no_user() -> None:
 
 
 def test_a_node_proves_the_secret_where_clients_prove_who_they_are() -> None:
-    door, client = Door(), Introduction(SECRET, "strandline-2", "n" * 32)
+    door, client = Door(), Introduction(SECRET, "strandline-2", "n" * 32, ME)
     waiting = list(client.begin())
     while waiting:
         message = waiting.pop(0)
