@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter
 
-from strandline.base.errors import ErrorCode, error_of, message_of
+from strandline.base.errors import ErrorCode
 from strandline.cli.admin.losses import line_of as loss_line
 from strandline.cli.admin.partitions_file import designated_leader as designated_in
 from strandline.cli.admin.partitions_file import read_partitions
@@ -233,7 +233,7 @@ def rows_of(kind: Kind, wanted: Wanted) -> tuple[TopicPartitions, ...]:
 def why(error_code: int, message: str | None) -> str | None:
     if error_code == E.ELECTION_NOT_NEEDED:
         return ""
-    return None if error_code == E.NONE else message or message_of(error_of(error_code))
+    return None if error_code == E.NONE else message or ErrorCode(error_code).name
 
 
 # --- what came of it
