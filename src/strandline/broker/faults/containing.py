@@ -125,12 +125,13 @@ class Containment:
     def is_stopping(self) -> bool:
         return self.stops_at != NEVER
 
-    def answered(self, event: Any, now: Instant) -> None:
-        """While it stops; all other events are ignored."""
+    def step(self, event: Any, now: Instant) -> list[Effect]:
+        """In place of the node's, while it stops: all but the others' answers is ignored."""
         assert self.is_stopping
         self.untold.discard(getattr(event, "token", None))
         if not self.untold:
             self.stops_at = min(self.stops_at, now)
+        return []
 
     def expire(self, now: Instant) -> list[Effect]:
         assert self.is_stopping
