@@ -282,14 +282,14 @@ class Node:
         self.containment.answered(event, now)
         return []
 
-    def others(self) -> list[Endpoint]:
+    def others(self) -> dict[NodeId, Endpoint]:
         """Where all other nodes listen to nodes, as far as this node knows."""
-        found = [at for node, at in self.voters.items() if node != self.me]
+        found = {node: at for node, at in self.voters.items() if node != self.me}
         listener = self.config.inter_broker_listener_name
         for broker in self.image.brokers.values():
             at = broker.endpoints.get(listener)
             if broker.node_id != self.me and broker.node_id not in self.voters and at is not None:
-                found.append(at)
+                found[broker.node_id] = at
         return found
 
     def quarantine_requests(self, requests: tuple[Quarantined, ...]) -> None:

@@ -156,15 +156,22 @@ AUTHORIZING = table(
     row(
         "an id that is not known is in a session",
         f"{GATE}/fetching.py",
-        "    if name is not None and rights.allows(READ, TOPIC, name):",
-        "    if name is None or rights.allows(READ, TOPIC, name):",
+        "    if name is not None and rights.may_topic(READ, name, ",
+        "    if name is None or rights.may_topic(READ, name, ",
         sessions("test_an_id_that_is_not_known_yet_is_in_no_session"),
     ),
     row(
         "a batch that calls itself transactional is written without a transactional id",
         f"{GATE}/records.py",
-        "                is_transactional = True",
-        "                pass",
+        "    return any(\n        batch is not None",
+        "    return all(\n        batch is None",
+        hiding("test_a_batch_is_of_a_transaction_if_it_says_so_itself"),
+    ),
+    row(
+        "a topic that may be written to may be written to in anybody's transaction",
+        f"{GATE}/records.py",
+        "                if records[ATTRIBUTES_AT] & TRANSACTIONAL:",
+        "                if records is None:",
         hiding("test_a_batch_is_of_a_transaction_if_it_says_so_itself"),
     ),
     row(

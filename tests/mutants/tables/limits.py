@@ -15,8 +15,8 @@ LIMITS = table(
     row(
         "clients that shake no hands keep nodes out",
         "server/network/net.py",
-        "            places = handshakes.HANDSHAKES_MAX * (2 if listener.name in self.limits.config.node_listeners else 1)\n",
-        "            places = handshakes.HANDSHAKES_MAX\n",
+        "HANDSHAKES_MAX * (2 if listener.name in self.limits.config.node_listeners else 1)",
+        "HANDSHAKES_MAX",
         "unit/server/test_tls.py::test_clients_that_shake_no_hands_leave_places_for_nodes",
     ),
     row(
@@ -81,8 +81,8 @@ LIMITS = table(
     row(
         "a refused connection is a line, however many there were",
         "server/network/accepting.py",
-        "        if self.log_limit.may_print(kind, address, self.now_ms()):\n",
-        "        if self.log_limit.may_print(kind, address, self.now_ms()) or kind:\n",
+        "            if self.log_limit.may_print(REFUSED, address, now_ms):\n",
+        "            if self.log_limit.may_print(REFUSED, address, now_ms) or why:\n",
         f"{SLOW_TESTS}::test_over_the_number_of_an_address_connections_are_closed_and_the_log_stays_small",
     ),
     row(

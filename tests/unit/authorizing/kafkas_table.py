@@ -129,4 +129,5 @@ OWN = rows("""
     DescribeLosses               Describe         Cluster
     DescribeLosses               Describe         Topic
     AcknowledgeLosses            Alter            Cluster
+    Quarantine                   ClusterAction    Cluster
 """)

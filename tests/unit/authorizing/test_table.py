@@ -71,6 +71,7 @@ from strandline.wire.messages.groups.offset_fetch import (
 )
 from strandline.wire.messages.groups.sync_group import SyncGroupRequest
 from strandline.wire.messages.own.acknowledge_losses import AcknowledgeLossesRequest
+from strandline.wire.messages.own.quarantine import QuarantineRequest
 from strandline.wire.messages.quorum.begin_quorum_epoch import BeginQuorumEpochRequest
 from strandline.wire.messages.quorum.end_quorum_epoch import EndQuorumEpochRequest
 from strandline.wire.messages.quorum.fetch_snapshot import FetchSnapshotRequest
@@ -352,6 +353,7 @@ CASES: tuple[Case, ...] = (
     Case(DescribeTransactionsRequest(transactional_ids=("x",)), 0, X, ((on_transaction(Op.DESCRIBE, "x"),),)),
     Case(DescribeTopicPartitionsRequest(topics=(TopicRequest(name="t"),)), 0, T, ((on_topic(Op.DESCRIBE, "t"),),)),
     Case(AcknowledgeLossesRequest(), 0, C, ALTER),
+    of_controllers(QuarantineRequest()),
     Case(AcknowledgeLossesRequest(), 0, C, ALTER, "CONTROLLER"),
 )
 

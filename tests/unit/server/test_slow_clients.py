@@ -346,7 +346,7 @@ def test_over_the_number_of_an_address_connections_are_closed_and_the_log_stays_
     with caplog.at_level(logging.WARNING, "strandline"):
         run(scenario)
     assert len(caplog.records) == 10
-    assert "from 127.0.0.1: it has 2 connections (max.connections.per.ip)" in caplog.text
+    assert "from 127.0.0.1 on PLAINTEXT: it has 2 connections (max.connections.per.ip)" in caplog.text
 
 
 def test_over_the_number_of_a_node_clients_wait_and_a_node_takes_the_place_of_an_idle_client(

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 from tests.rows import each
 from tests.unit.client.certificates import make_authority, make_certificate, openssl
 
@@ -259,6 +260,49 @@ def test_clients_that_shake_no_hands_leave_places_for_nodes(made: Path, monkeypa
     run(scenario)
 
 
+def test_what_a_client_does_not_read_waits_unencrypted_and_counted_and_arrives_in_order(made: Path) -> None:
+    large = [bytes([n]) * 8_000_000 for n in range(4)]
+    small = [b"%d;" % n for n in range(2000)]
+
+    async def scenario() -> None:
+        async with rig(tls=listener(made)) as it:
+            client = await it.client("SSL", context=trusting(made), receive_buffer=4096)
+            client.send(1)
+            await client.answer()
+            (connection,) = it.net.connections.values()
+            for piece in large:
+                connection.write([b"<", piece, b">"])
+            for short in small:
+                connection.write([short[:1], short[1:]])
+            expected = b"".join(b"<" + piece + b">" for piece in large) + b"".join(small)
+            assert connection.transport.get_write_buffer_size() > len(expected) - 4_000_000
+            assert not connection.writable
+            connection.close()  # what is written still goes out
+            assert await client.reader.readexactly(len(expected)) == expected
+            assert await client.is_closed()
+            await it.until(lambda: not it.net.connections)
+
+    run(scenario)
+
+
+def test_a_client_that_reads_again_is_read_from_again(made: Path) -> None:
+    async def scenario() -> None:
+        async with rig(tls=listener(made)) as it:
+            client = await it.client("SSL", context=trusting(made))
+            client.send(1)
+            await client.answer()
+            (connection,) = it.net.connections.values()
+            connection.write([bytes(20_000_000)])
+            assert not connection.writable
+            client.send(2)
+            await client.reader.readexactly(20_000_000)
+            assert await client.answer() == (1, 2)
+            assert connection.writable
+            assert connection.transport.get_write_buffer_size() == 0
+
+    run(scenario)
+
+
 # --- other certificates
 
 
@@ -304,6 +348,31 @@ def test_a_changed_file_is_used_for_new_connections_and_old_ones_stay(
         "new certificates of listener SSL cannot be used, the old ones stay"
     ], "once"
     assert said.count("listener SSL uses new certificates for new connections") == 2
+
+
+def test_what_a_running_node_is_given_must_make_sense_too(made: Path, caplog: pytest.LogCaptureFixture) -> None:
+    tls = listener(made, ssl_client_auth="required")
+    first = tls.contexts
+    every, own = Tls([tls], frozenset(), "", "SSL"), "listener.name.ssl.ssl."
+    for given, why in (
+        ({"truststore.location": ""}, "trusts nobody"),
+        ({"keystore.location": ""}, "has no certificate"),
+        ({"keystore.key": "K"}, "certificate chain is not specified"),
+        ({"keystore.type": "PKCS12"}, "is not a PKCS12 store"),
+    ):
+        caplog.clear()
+        asyncio.run(every.renew(tls, {own + key: value for key, value in given.items()}))
+        assert tls.contexts is first
+        assert why in caplog.text
+    asyncio.run(every.renew(tls, {}))
+    assert tls.contexts is not first, "the file counts again"
+
+
+def test_clients_of_sasl_are_not_whom_their_certificates_name(made: Path) -> None:
+    of_sasl = replace(settings(made), protocol="SASL_SSL")
+    certificate = ssl.PEM_cert_to_DER_cert((made / "client.pem").read_text())
+    tls = ListenerTls(of_sasl, is_served=True, is_for_nodes=False)
+    assert tls.principal_of(certificate) == "User:ANONYMOUS"
 
 
 def test_nobody_comes_back_with_a_session_of_before(made: Path, tmp_path: Path) -> None:

@@ -126,6 +126,7 @@ ROWS: dict[int, Judge] = {
     1000: cluster.replica_logs,
     1001: cluster.describe_losses,
     1002: on_cluster(ALTER),  # AcknowledgeLosses
+    1003: of_nodes,  # Quarantine
 }
 
 FETCH, DESCRIBE_CLUSTER = 1, 60

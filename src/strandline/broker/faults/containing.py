@@ -6,11 +6,12 @@ adds the request to its quarantine and tells the other nodes, so the next node r
 """
 
 import traceback
-from collections.abc import Iterable
+from collections.abc import Mapping
 from typing import Any
 
 from strandline.base.effects import Close, Effect, Endpoint, Halt, Received, Reply, Report, Send
 from strandline.base.errors import ErrorCode
+from strandline.base.ids import NodeId
 from strandline.base.interrupted import Interrupted
 from strandline.base.time import NEVER, Instant, after
 from strandline.base.value import Value
@@ -30,7 +31,7 @@ CHANNEL = "quarantine"
 class Told(Value, frozen=True):
     """The token of what a node says before it stops."""
 
-    number: int
+    node: NodeId
 
 
 class HalfDone(Exception):
@@ -100,7 +101,7 @@ class Containment:
         return error if found in error.requests else HalfDone((*error.requests, found), error.where)
 
     def stop(
-        self, event: Received, error: BaseException, found: HalfDone, others: Iterable[Endpoint], now: Instant
+        self, event: Received, error: BaseException, found: HalfDone, others: Mapping[NodeId, Endpoint], now: Instant
     ) -> list[Effect]:
         assert not self.is_stopping, "once"
         self.quarantine.add(found.requests)
@@ -112,9 +113,9 @@ class Containment:
             Report("error", f"{text}. This node stops, and no node takes it again\n{trace_of(error)}")
         ]
         rows = tuple(QuarantinedRequest(one.api_key, one.version, one.digest) for one in found.requests)
-        for number, endpoint in enumerate(others):
-            self.untold.add(Told(number))
-            effects.append(Send(endpoint, CHANNEL, QuarantineRequest(rows), 0, TELLING_MS, Told(number)))
+        for node, endpoint in others.items():
+            self.untold.add(Told(node))
+            effects.append(Send(endpoint, CHANNEL, QuarantineRequest(rows), 0, TELLING_MS, Told(node), node))
         if not self.untold:
             self.stops_at = now
         return effects

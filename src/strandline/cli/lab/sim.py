@@ -60,8 +60,8 @@ def sim(
     workload
         with --seed or --seeds: clients do only this work in transactions, with the faults that the seed draws
     secured
-        with --seed or --seeds: authorizer: ACLs permit what clients do, and change all the time; intruder: a client that
-        does not know the cluster's secret sends what only nodes may send; or both
+        with --seed or --seeds: authorizer: ACLs permit what clients do, and change all the time; intruder: a client
+        that does not know the cluster's secret sends what only nodes may send; or both
     plan
         run the plan that an earlier failure wrote
     jobs

@@ -15,7 +15,7 @@ import traceback
 from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import cast
+from typing import Any, cast
 
 from msgspec.structs import replace
 
@@ -39,10 +39,10 @@ from strandline.base.value import Value
 from strandline.server.network import handshakes
 from strandline.server.network.accepting import Acceptor
 from strandline.server.network.counted_requests import count_requests
+from strandline.server.network.encrypted import Encrypted
 from strandline.server.network.handshakes import Refusal, shake_hands
-from strandline.server.network.joining import joining
 from strandline.server.network.limits import ConnectionLimits, LimitsConfig
-from strandline.server.network.refusals import LogLimit, log, printable
+from strandline.server.network.refusals import CLOSED, LogLimit, log, printable
 from strandline.server.network.request_memory import RequestMemory
 from strandline.server.network.session import Session
 from strandline.server.network.unsent import WRITE_BUFFER_BYTES, Slot, Unsent
@@ -146,7 +146,10 @@ class Connection(Session, Unsent):
             self.encrypted(self.listener.tls)
 
     def encrypted(self, tls: ListenerTls) -> None:
-        self.write = joining(self.transport)
+        encrypted = Encrypted(self.transport, WRITE_BUFFER_BYTES, self.pause_writing, self.resume_writing)
+        told: Any = self  # uvloop's calls are about the inner transport from now on
+        told.pause_writing, told.resume_writing = encrypted.block, encrypted.unblock
+        self.transport, self.write = encrypted, encrypted.writelines
         if self.must_authenticate:
             return  # its principal is what it proves by SASL; a certificate only lets it in (KIP-684)
         try:
@@ -158,6 +161,8 @@ class Connection(Session, Unsent):
     def connection_lost(self, error: Exception | None) -> None:
         assert self.net.connections.get(self.number) is self, "a connection ends once"
         self.closed = self.stopped = True
+        if self.listener.tls is not None:
+            cast(Encrypted, self.transport).ended()
         self.end_timer()
         self.net.gone(self)
         self.net.on_event(Disconnected(self.number))
@@ -299,7 +304,7 @@ class Connection(Session, Unsent):
         else:
             self.refuse(f"a request of {size} bytes; the limit is {self.frame_bytes_max}")
 
-    def refuse(self, why: str, kind: str = "closed connections") -> None:
+    def refuse(self, why: str, kind: str = CLOSED) -> None:
         assert why
         if self.net.log_limit.may_print(kind, self.caller.host, self.net.now_ms()):
             why, host = printable(why), self.caller.host
@@ -423,7 +428,7 @@ class Net:
         host, name = connection.address, connection.listener.name
         if refusal.is_closed:
             log.debug("no TLS with %s on %s: %s", host, name, refusal.why)
-        elif self.log_limit.may_print("failed handshakes", host, self.now_ms()):
+        elif self.log_limit.may_print(f"failed handshakes on {name}", host, self.now_ms()):
             log.warning("no TLS with %s on %s: %s", host, name, printable(refusal.why))
 
     def gone(self, connection: Connection) -> None:

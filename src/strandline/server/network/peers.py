@@ -26,7 +26,6 @@ from strandline.base.ports import Buffer
 from strandline.security.sasl.node_secret import Introduction, version_of
 from strandline.security.secret import ClusterSecret
 from strandline.server.network.framing import Framed
-from strandline.server.network.joining import joining
 from strandline.server.network.request_memory import RequestMemory
 from strandline.server.tls.alerts import alerts
 from strandline.server.tls.words import why_failed
@@ -82,6 +81,11 @@ async def dial_address(
     return sock
 
 
+def joined(transport: asyncio.Transport) -> Callable[[Sequence[Buffer]], None]:
+    """Requests to nodes are small, and TLS would make a record of each buffer."""
+    return lambda buffers: transport.write(b"".join(buffers))
+
+
 class Link(Framed):
     """One outbound connection and the requests that wait on it."""
 
@@ -134,7 +138,7 @@ class Link(Framed):
         assert self.transport is None
         self.transport = transport = cast(asyncio.Transport, transport)  # uvloop's are not a subclass of it
         transport.set_write_buffer_limits(high=WRITE_BUFFER_BYTES)
-        self.write = joining(transport) if self.is_encrypted else transport.writelines
+        self.write = joined(transport) if self.is_encrypted else transport.writelines
         if self.closed:
             transport.abort()
         elif self.peers.secret is None:

@@ -1,8 +1,8 @@
 """Somebody who grants rights and takes them away while others work, and leaves everything permitted in the end.
 
-What clients may do follows from a few ACLs that permit all of them everything (`BASIS`), and from those that come and go:
-denials of one operation, for one client or for all, of one resource or of a prefix, and sometimes a part of the basis that
-is missing.
+What clients may do follows from a few ACLs that permit all of them everything (`basis`), and from those that come and
+go: denials of one operation, for one client or for all, of one resource or of a prefix, and sometimes a part of the
+basis that is missing.
 """
 
 from collections.abc import Generator, Sequence

@@ -1,7 +1,7 @@
 """A consumer with a fetch session for the partitions of several topics (KIP-227): it names only what changed.
 
-Nothing is recorded of what it reads: `laws/clients/permissions.py` looks at what it is answered. What it did not name in a
-request is answered by the rights of that time, not by those of when the session began.
+Nothing is recorded of what it reads: `laws/clients/permissions.py` looks at what it is answered. What it did not name
+in a request is answered by the rights of that time, not by those of when the session began.
 """
 
 from collections.abc import Generator, Sequence

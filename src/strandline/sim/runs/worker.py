@@ -1,8 +1,9 @@
 """A process that runs seeds: numbers come in, outcomes go out, one line each.
 
 `python -m strandline.sim.runs.worker [MODULE:NAME [WORKLOAD [SECURED]]]`: what is named so is done first (see
-`prepared`), runs have this workload alone, and are secured so (see `alone`). All seeds run in the same process, one after another; nothing is carried over from one to
-the next. A number may be followed by the path of a written plan, which then runs with that seed.
+`prepared`), runs have this workload alone, and are secured so (see `alone`). All seeds run in the same process, one
+after another; nothing is carried over from one to the next. A number may be followed by the path of a written plan,
+which then runs with that seed.
 """
 
 import gc

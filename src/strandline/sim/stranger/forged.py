@@ -1,12 +1,13 @@
 """What a node would send in this moment, made up by somebody who does not know the cluster's secret.
 
-Everything in it is as it should be: ids, epochs, offsets, sessions. Who believes it moves high watermarks, fences brokers,
-changes ISRs, elects controllers. Each function returns a request and its version, or None if nobody could send one now.
+Everything in it is as it should be: ids, epochs, offsets, sessions. Who believes it moves high watermarks, fences
+brokers, changes ISRs, elects controllers. Each function returns a request and its version, or None if nobody could
+send one now.
 """
 
 from collections.abc import Callable, Sequence
 from random import Random
-from typing import Any
+from typing import Any, TypeVar
 
 from strandline.base.ids import METADATA_TOPIC, METADATA_TOPIC_ID, NOBODY, NodeId, Uuid
 from strandline.metadata.image import Broker, Image, Partition, Topic
@@ -42,6 +43,7 @@ INVENTED = NodeId(66)  # a broker that nobody has set up
 OWN_PORT = 9092
 BYTES = 1 << 20
 
+T = TypeVar("T")
 Forged = tuple[Any, int] | None
 Forging = Callable[["Insider"], Forged]
 
@@ -82,7 +84,7 @@ class Insider:
         voters = range(1, self.world.options.controllers + 1)
         return NodeId(self.rng.choice([node for node in voters if node != self.machine.node_id]))
 
-    def one_of(self, found: Sequence[Any]) -> Any:
+    def one_of(self, found: Sequence[T]) -> T | None:
         return self.rng.choice(found) if found else None
 
 
@@ -203,7 +205,7 @@ def assigns_directory(knows: Insider) -> Forged:
     row = assign_replicas_to_dirs.TopicData(
         topic_id=topic.topic_id, partitions=(assign_replicas_to_dirs.PartitionData(partition_index=index),)
     )
-    directory = knows.one_of([*broker.log_dirs, Uuid(knows.rng.randbytes(16))])
+    directory = knows.rng.choice([*broker.log_dirs, Uuid(knows.rng.randbytes(16))])
     rows = (assign_replicas_to_dirs.DirectoryData(id=directory, topics=(row,)),)
     return AssignReplicasToDirsRequest(broker_id=broker.node_id, broker_epoch=broker.epoch, directories=rows), 0
 
@@ -251,8 +253,8 @@ def replicates(knows: Insider) -> Forged:
     followers: dict[NodeId, list[Hosted]] = {}
     for hosted in knows.led_here():
         assert type(hosted.role) is Leader
-        for node in hosted.role.followers:
-            followers.setdefault(node, []).append(hosted)
+        for replica in hosted.role.followers:
+            followers.setdefault(replica, []).append(hosted)
     if not followers:
         return None
     follower = knows.rng.choice(sorted(followers))
@@ -279,9 +281,9 @@ def replicates(knows: Insider) -> Forged:
     for context in node.broker.replicas.fetching.sessions.sessions.values():
         if context.replica == follower and knows.rng.randrange(2):
             session_id, session_epoch = context.session_id, context.epoch  # its own, and the turn that is next
-    replica = knows.rng.choice((follower, follower, NOBODY)) if session_id else follower
+    claimed = knows.rng.choice((follower, follower, NOBODY)) if session_id else follower
     return FetchRequest(
-        replica_state=ReplicaState(replica, -1 if broker is None else broker.epoch),
+        replica_state=ReplicaState(claimed, -1 if broker is None else broker.epoch),
         max_wait_ms=10,
         session_id=session_id,
         session_epoch=session_epoch,

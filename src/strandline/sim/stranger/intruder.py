@@ -1,11 +1,14 @@
 """Somebody on the network who does not know the cluster's secret, and sends what only nodes may send.
 
-It sees everything that there is to be known (`forged`), so each of its messages would be believed if a node sent it. No
-law may break by it: nodes believe nobody without the secret. Where there is an authorizer it also asks everything that a
-client can ask, about what is not its own: an ACL denies it all, and the law of permissions looks at what it is answered.
+It sees everything that there is to be known (`forged`), so each of its messages would be believed if a node sent it.
+No law may break by it: nodes believe nobody without the secret. Where there is an authorizer it also asks everything
+that a client can ask, about what is not its own: an ACL denies it all, and the law of permissions looks at its answers.
 """
 
+from msgspec.structs import replace
+
 from strandline.base.effects import Event, Send
+from strandline.base.ids import NOBODY
 from strandline.base.value import Value
 from strandline.sim.hostile import PLAIN_NUMBERS, PLAIN_TEXTS, Known, message, served
 from strandline.sim.simulation import World
@@ -17,6 +20,7 @@ from strandline.wire.batch import build
 
 INTRUDER = "intruder"
 CHANNELS = 8
+LISTING = {"Metadata": None, "DescribeTopicPartitions": (), "DescribeLogDirs": None}  # the topics that ask for all
 TIMEOUT_MS = 1_000
 
 
@@ -64,7 +68,9 @@ class Intruder(Station):
 
     def ask(self, machine: Machine, listener: str) -> None:
         """Anything, as a client, about a topic of others."""
-        api = self.rng.choice(served(on_controller=listener == "CONTROLLER"))
+        apis = served(on_controller=listener == "CONTROLLER")
+        listing = [one for one in apis if one.name in LISTING]
+        api = self.rng.choice(listing if listing and self.rng.randrange(5) == 0 else apis)
         version = api.request.versions[-1]
         image = self.world.laws.metadata.image
         topic = self.rng.choice(sorted(image.topic_ids) or ["orders"])
@@ -82,12 +88,21 @@ class Intruder(Station):
             records=build([(self.world.time.now, None, b"intruder", ())], base_offset=0, leader_epoch=-1),
             empty=(("topics", "assignments"), ("topics", "configs")) if api.name == "CreateTopics" else (),
         )
-        self.put(machine, listener, message(api, version, known, {}), version)
+        wanted = message(api, version, known, {})
+        if api.name in LISTING and self.rng.randrange(2):
+            wanted = replace(wanted, topics=LISTING[api.name])
+        self.put(machine, listener, wanted, version)
 
     def put(self, machine: Machine, listener: str, request: object, version: int) -> None:
         self.sent += 1
         self.world.note(Kind.CLIENT, f"{type(request).__name__} to {listener} of {machine.name}", self.name)
         effect = Send(
-            machine.where[listener], str(self.sent % CHANNELS), request, version, TIMEOUT_MS, IntruderToken(self.sent)
+            machine.where[listener],
+            str(self.sent % CHANNELS),
+            request,
+            version,
+            TIMEOUT_MS,
+            IntruderToken(self.sent),
+            NOBODY,
         )
         self.network.send(self, effect)

@@ -289,7 +289,7 @@ class Machine(Station):
                     self.world.laws.stopped(self)
                 self.stop(why)
                 if self.comes_back and status == 0:
-                    self.world.time.later(1, self.begin_anew)
+                    self.world.time.later(1, lambda: self.start() if self.comes_back else None)
             case _:
                 raise AssertionError(effect)
 
@@ -466,10 +466,6 @@ class Machine(Station):
         with self.disk.observed():
             total, free = self.disk.usage(path)
         return total < 0 or free >= needed_room(total)
-
-    def begin_anew(self) -> None:
-        if self.comes_back:
-            self.start()
 
     def kill(self) -> None:
         self.waits_for_room = self.comes_back = False

@@ -143,7 +143,8 @@ def added(request: Any, answer: Any, name_of: NameOf) -> Iterator[Claim]:
 def of_id(request: Any, answer: Any, name_of: NameOf) -> Iterator[Claim]:
     needs = (on_id(Op.WRITE, request.transactional_id),)
     if type(answer) is AddOffsetsToTxnResponse:
-        needs = (*needs, on_group(Op.READ, request.group_id))
+        yield answer.error_code, (*needs, on_group(Op.READ, request.group_id))
+        return
     yield answer.error_code, needs
 
 

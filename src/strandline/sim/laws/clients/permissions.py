@@ -7,6 +7,7 @@
 - what only nodes may ask is refused to everybody without the cluster's secret, with an authorizer and without one
 """
 
+import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -52,6 +53,7 @@ REFUSALS = {
     E.TRANSACTIONAL_ID_AUTHORIZATION_FAILED: ResourceType.TRANSACTIONAL_ID,
     E.CLUSTER_AUTHORIZATION_FAILED: ResourceType.CLUSTER,
 }
+WORD = re.compile(r"[\w.-]+")
 DONE = (E.NONE, E.DUPLICATE_SEQUENCE_NUMBER)
 Asked = tuple[int, int]  # connection and sequence
 
@@ -185,9 +187,10 @@ class Permissions:
         return str(name)
 
     def named(self, message: Any) -> set[str]:
-        """The topics whose names are anywhere in the message."""
+        """The topics whose names are anywhere in the message. (A stranger calls its own by numbers.)"""
         known = self.world.committed.image.topic_ids
-        return {topic for text in texts(message) for topic in known if topic in text}
+        words = {word for text in texts(message) for word in WORD.findall(text)}
+        return {topic for topic in words if topic in known and topic[0].isalpha()}
 
 
 def texts(part: Any) -> Iterator[str]:
