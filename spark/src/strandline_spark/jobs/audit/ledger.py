@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from strandline.client.admin.loss_ledger import ask_ledger
+from strandline.client.ask import Servers
 from strandline.client.brokers import brokers_of
 from strandline.replica.hosting.ledger import FILE, Book, read
 from strandline_spark.errors import StrandlineError
@@ -44,7 +45,7 @@ def losses_in(directories: Iterable[str]) -> Losses:
     return Losses(tuple(rows), tuple(unread))
 
 
-def losses_of(bootstrap: str) -> Losses:
+def losses_of(bootstrap: Servers) -> Losses:
     """Asks all brokers. Raises StrandlineError if none of `bootstrap` answers."""
     try:
         brokers = brokers_of(bootstrap)
