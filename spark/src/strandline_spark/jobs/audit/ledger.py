@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from strandline.client.admin.loss_ledger import ask_ledger
 from strandline.client.ask import Servers
-from strandline.client.brokers import brokers_of
+from strandline.client.brokers import brokers_of, may_describe_cluster
 from strandline.replica.hosting.ledger import FILE, Book, read
 from strandline_spark.errors import StrandlineError
 
@@ -56,6 +56,7 @@ def losses_of(bootstrap: Servers) -> Losses:
     unread += [
         f"log directory {path} of broker {node} is offline, and so is its loss ledger" for node, path in ledger.unread
     ]
+    unread += [] if may_describe_cluster(bootstrap) else ["loss ledger: only topics that this user may describe"]
     unread += [f"{ledger.left_out} older entries of the loss ledger"] if ledger.left_out else []
     rows = ((one.topic, one.partition, one.start, one.end, one.certainty, one.cause) for one in ledger.losses)
     return Losses(tuple(rows), tuple(unread))
