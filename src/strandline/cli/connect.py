@@ -54,16 +54,10 @@ class Cluster:
 
         if self.command_config is None:
             return config_of(self.bootstrap)
-        from strandline.broker.config import parse_properties
         from strandline.client.errors import BadOption
 
         try:
-            given = parse_properties(self.command_config.read_text())
-            warn_of_mode(self.command_config, given)
-        except (OSError, UnicodeDecodeError) as error:
-            fail(f"cannot read {self.command_config}: {getattr(error, 'strerror', None) or error}", status=2)
-        try:
-            return config_of(self.bootstrap, given)
+            return config_of(self.bootstrap, properties_in(self.command_config))
         except BadOption as error:
             raise BadOption(f"{self.command_config}: {error.problem}", error.advice) from None
 
@@ -77,6 +71,18 @@ class Cluster:
 OfCluster = Annotated[Cluster, Parameter(name="*")]
 HERE = Cluster()
 Json = Annotated[bool, Parameter(name="--json", negative="", help="print JSON")]
+
+
+def properties_in(path: Path) -> Mapping[str, str]:
+    """A file of --command-config."""
+    from strandline.broker.config import parse_properties
+
+    try:
+        given = parse_properties(path.read_text())
+        warn_of_mode(path, given)
+    except (OSError, UnicodeDecodeError) as error:
+        fail(f"cannot read {path}: {getattr(error, 'strerror', None) or error}", status=2)
+    return given
 
 
 def warn_of_mode(path: Path, given: Mapping[str, str]) -> None:

@@ -1,9 +1,11 @@
 """`strandline up` as somebody's shell starts it, and ends it."""
 
 import signal
+import ssl
 import subprocess
 import sys
 import time
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -11,10 +13,16 @@ from typing import Any
 
 import psutil
 import pytest
+from confluent_kafka import Producer
+from tests.cluster.commanding import strandline
 
 from strandline.testing.local_cluster import LocalCluster, free_ports, is_port_free
 
-pytestmark = pytest.mark.cluster
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")
+    from kafka import KafkaConsumer
+
+pytestmark = [pytest.mark.cluster, pytest.mark.filterwarnings("ignore")]
 PATIENCE_S = 120.0
 NODES = 2
 
@@ -141,3 +149,49 @@ def test_a_node_that_was_started_by_hand_is_shown_and_left_alone(up: Callable[..
             assert node.config_path.read_text() == before
         finally:
             by_hand.kill()
+
+
+def settings_in(printed: str, name: str) -> dict[str, Any]:
+    """The Python that is printed for a client, as a user would paste it."""
+    text = printed.partition(f"{name}:\n")[2]
+    end = text.index("\nkcat:") if name.startswith("kafka-python") else text.index("\nkafka-python")
+    found: dict[str, Any] = eval(text[:end].strip(), {"ssl": ssl})
+    return found
+
+
+def test_a_secured_cluster_prints_what_clients_need_and_no_password(up: Callable[..., Up], tmp_path: Path) -> None:
+    port = port_of_many(3)
+    first = up(port, "--nodes", "1", "--secure")
+    until(lambda: first.process.poll() is not None or "strandline consume alice-" in first.out.read_text())
+    printed, folder = first.out.read_text(), tmp_path / "cluster"
+    passwords = [(folder / f"{user}.password").read_text().strip() for user in ("admin", "alice")]
+    logged = printed + first.err.read_text() + (folder / "node-1" / "node.log").read_text()
+    assert not [password for password in passwords if password in logged]
+    producer = Producer(settings_in(printed, "confluent-kafka"))
+    producer.produce("alice-greetings", b"hello")
+    assert producer.flush(60) == 0
+    with warnings.catch_warnings(action="ignore"):
+        consumer = KafkaConsumer(
+            "alice-greetings",
+            auto_offset_reset="earliest",
+            consumer_timeout_ms=60_000,
+            **settings_in(printed, "kafka-python, aiokafka"),
+        )
+        assert next(consumer).value == b"hello"
+        consumer.close()
+    for user, names in (("admin", ["alice-greetings"]), ("alice", ["alice-greetings"])):
+        done = strandline(
+            *("topics", "list", "--bootstrap-server", f"127.0.0.1:{port}", "--command-config"),
+            str(folder / f"{user}.properties"),
+        )
+        assert done.stdout.split() == names, done
+    first.process.send_signal(signal.SIGINT)
+    assert first.process.wait(PATIENCE_S) == 0
+
+    again = up(port)  # it stays secure, and its users stay
+    until(lambda: again.process.poll() is not None or "strandline consume alice-" in again.out.read_text())
+    listed = strandline(
+        *("acls", "list", "--bootstrap-server", f"127.0.0.1:{port}", "--command-config"),
+        str(folder / "admin.properties"),
+    )
+    assert listed.stdout.count("User:alice") == 3

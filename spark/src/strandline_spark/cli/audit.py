@@ -3,18 +3,19 @@
 import json
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from strandline.cli.connect import Json, fail
-from strandline_spark.cli.options import Conf, Master, spark_session
+from strandline.cli.connect import CommandConfig, Json, fail
+from strandline_spark.cli.options import Conf, Master, kafka_options, spark_session
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from strandline.client.config import ClientConfig
     from strandline_spark.jobs.audit.ledger import Losses
     from strandline_spark.jobs.audit.report import AuditReport
 
@@ -32,6 +33,7 @@ def audit(
     bootstrap_server: Annotated[
         str | None, Parameter(name=("--bootstrap-server", "--bootstrap"), env_var="STRANDLINE_BOOTSTRAP")
     ] = None,
+    command_config: CommandConfig = None,
     acknowledged: Annotated[Sequence[str], Many] = (),
     topic: Annotated[Sequence[str], Many] = (),
     html: str | None = None,
@@ -65,9 +67,10 @@ def audit(
         fail("nothing to audit", "name the log directories of all nodes, or --bootstrap-server", status=2)
     if limit < 1:
         fail(f"--limit must be at least 1, not {limit}", status=2)
+    servers = None if bootstrap_server is None else kafka_options(bootstrap_server, (), command_config)
     is_local = master is None or master.startswith("local")
     with spark_session(master, [*(local_conf() if is_local else ()), *conf], "pipeline audit") as spark:
-        report = audited(spark, directories, bootstrap_server, acknowledged, topic, limit)
+        report = audited(spark, directories, servers, acknowledged, topic, limit)
     where = ", ".join(directories) if directories else f"all brokers of {bootstrap_server}"
     if html is not None:
         write(report, html, where)
@@ -89,7 +92,7 @@ def local_conf() -> list[str]:
 def audited(
     spark: "SparkSession",
     directories: Sequence[str],
-    bootstrap: str | None,
+    servers: Mapping[str, str] | None,  # `kafka.*` options of the cluster
     acknowledged: Sequence[str],
     topics: Sequence[str],
     limit: int,
@@ -103,22 +106,28 @@ def audited(
     found = readable_directories(directories)
     if directories and not found.paths:
         fail("no log directory can be read: " + "; ".join(found.unread), status=3)
-    options = {"path": ",".join(found.paths)} if found.paths else {"kafka.bootstrap.servers": bootstrap or ""}
+    options = {"path": ",".join(found.paths)} if found.paths else dict(servers or {})
     options |= {"subscribe": ",".join(topics)} if topics else {}
-    compacted = None if found.paths else compacted_topics(bootstrap or "")
+    compacted = None if found.paths else compacted_topics(reached(servers))
     with ExitStack() as kept:
         kept.enter_context(progress(spark, "audit"))
         acks, unread = kept.enter_context(read_acknowledged(spark, acknowledged)) if acknowledged else (None, ())
         if acks is not None and topics:
             acks = acks.where(acks["topic"].isin(list(topics)))
         count = None if acks is None else acks.select("topic", "partition", "offset").distinct().count()
-        losses = known_losses(found.paths, bootstrap)
+        losses = known_losses(found.paths, reached(servers) if servers else None)
         result = run(spark, options, acknowledged=acks, losses=as_rows(spark, losses.rows), compacted=compacted)
         missing = without_replicas(topics, result) if found.paths else ()  # brokers say themselves what is not there
         return report_of(result, limit, losses, (*found.unread, *unread, *missing), count)
 
 
-def known_losses(directories: Sequence[str], bootstrap: str | None) -> "Losses":
+def reached(servers: Mapping[str, str] | None) -> "ClientConfig":
+    from strandline.client.config import ClientConfig
+
+    return ClientConfig.of({"kafka.client.id": "strandline-audit", **(servers or {})})
+
+
+def known_losses(directories: Sequence[str], bootstrap: "ClientConfig | None") -> "Losses":
     from strandline_spark.errors import StrandlineError
     from strandline_spark.jobs.audit.ledger import Losses, losses_in, losses_of
 
@@ -132,7 +141,7 @@ def known_losses(directories: Sequence[str], bootstrap: str | None) -> "Losses":
     return Losses(tuple(dict.fromkeys((*asked.rows, *own.rows))), (*own.unread, *asked.unread))
 
 
-def compacted_topics(bootstrap: str) -> list[str]:
+def compacted_topics(bootstrap: "ClientConfig") -> list[str]:
     """Their logs may have gaps, and brokers clean them each at its own time."""
     from strandline.client.admin.topics import topic_configs
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from strandline.cli.connect import DEFAULT_BOOTSTRAP, Bootstrap, Json, fail
+from strandline.cli.connect import DEFAULT_BOOTSTRAP, Bootstrap, CommandConfig, Json, fail
 from strandline_spark.cli.options import Conf, Master, Options, kafka_options, setting, spark_session
 
 if TYPE_CHECKING:
@@ -34,6 +34,7 @@ def emit(
     lanes: int | None = None,
     verify: bool = True,
     option: Options = (),
+    command_config: CommandConfig = None,
     bootstrap: Bootstrap = DEFAULT_BOOTSTRAP,
     master: Master = None,
     conf: Conf = (),
@@ -76,7 +77,7 @@ def emit(
         fail(f"--lanes must be at least 1, not {lanes}", status=2)
     views = dict(setting(entry, "--view") for entry in view)
     catalogs = dict(setting(entry, "--catalog") for entry in catalog)
-    options = kafka_options(bootstrap, option)
+    options = kafka_options(bootstrap, option, command_config)
     with spark_session(master, conf, "emit") as spark:
         from strandline_spark.jobs.emit.checkpoint import Checkpoint
         from strandline_spark.jobs.emit.job import run

@@ -2,11 +2,12 @@
 
 import json
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 
-from strandline.cli.connect import Json, fail
+from strandline.cli.connect import CommandConfig, Json, fail, properties_in
 from strandline.cli.show import Column, Fitted, show_rows
 from strandline_spark.cli.options import Conf, Master, require_spark, setting, spark_session
 
@@ -17,6 +18,15 @@ if TYPE_CHECKING:
 FINDINGS, INCOMPLETE = 2, 3
 Repeatable = Annotated[Sequence[str], Parameter(negative="", show_default=False)]
 Servers = Annotated[str | None, Parameter(name=("--bootstrap-server", "--bootstrap"), env_var="STRANDLINE_BOOTSTRAP")]
+
+
+def source_options(entries: Sequence[str], command_config: Path | None) -> dict[str, str]:
+    """--option goes before the file."""
+    of_file = {} if command_config is None else properties_in(command_config)
+    return {
+        **{f"kafka.{key}": value for key, value in of_file.items()},
+        **dict(setting(e, "--option") for e in entries),
+    }
 
 
 def ingest(
@@ -38,6 +48,7 @@ def ingest(
     max_offsets_per_trigger: int | None = None,
     compact_every: int | None = None,
     option: Repeatable = (),
+    command_config: CommandConfig = None,
     catalog: Repeatable = (),
     strict: Annotated[bool, Parameter(negative="")] = False,
     master: Master = None,
@@ -97,7 +108,7 @@ def ingest(
             bootstrap=bootstrap,
             starting=starting,
             max_offsets_per_trigger=max_offsets_per_trigger,
-            options=dict(setting(entry, "--option") for entry in option) or None,
+            options=source_options(option, command_config) or None,
         ),
         "value": given(
             format=value or ("json" if columns or schema else None), columns=given_columns(columns), schema=schema

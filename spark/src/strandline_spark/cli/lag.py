@@ -12,7 +12,7 @@ from msgspec import to_builtins
 from rich.console import Console
 from rich.live import Live
 
-from strandline.cli.connect import DEFAULT_BOOTSTRAP, Bootstrap, Json, fail
+from strandline.cli.connect import DEFAULT_BOOTSTRAP, Bootstrap, CommandConfig, Json, fail
 from strandline_spark.cli.options import (
     DISK_ADVICE,
     Conf,
@@ -56,6 +56,7 @@ def lag(
     max_lag: int | None = None,
     read_committed: Annotated[bool, Parameter(negative="")] = False,
     option: Options = (),
+    command_config: CommandConfig = None,
     bootstrap: Bootstrap = DEFAULT_BOOTSTRAP,
     master: Master = None,
     conf: Conf = (),
@@ -110,7 +111,7 @@ def lag(
         return
     if html is not None:
         require_spark()  # not after an hour of watching
-    options = kafka_options(bootstrap, option)
+    options = kafka_options(bootstrap, option, command_config)
     with sampling(options, group, query, topic, read_committed, commit_to) as sampler:
         watched = Watched(Kept(KEPT_MAX if html is not None else 0))
         run(sampler, watched, every, 0.0 if once else for_, file, json_output)

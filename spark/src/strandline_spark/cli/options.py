@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from strandline.base.ports import DiskError
-from strandline.cli.connect import fail
+from strandline.cli.connect import fail, properties_in
 from strandline_spark.errors import StrandlineError, sentence_of
 
 if TYPE_CHECKING:
@@ -111,8 +111,10 @@ def setting(entry: str, flag: str = "--conf") -> tuple[str, str]:
     return key, value
 
 
-def kafka_options(bootstrap: str, entries: Sequence[str]) -> dict[str, str]:
-    """The connector's `kafka.*` options from --bootstrap-server and --option; the prefix may be left out."""
-    named = dict(setting(entry, "--option") for entry in entries)
+def kafka_options(bootstrap: str, entries: Sequence[str], command_config: Path | None = None) -> dict[str, str]:
+    """The connector's `kafka.*` options from --bootstrap-server, --command-config and --option, which goes before the
+    file; the prefix may be left out."""
+    named = dict(properties_in(command_config)) if command_config is not None else {}
+    named |= dict(setting(entry, "--option") for entry in entries)
     given = {key if key.startswith("kafka.") else f"kafka.{key}": value for key, value in named.items()}
     return {**given, "kafka.bootstrap.servers": bootstrap}

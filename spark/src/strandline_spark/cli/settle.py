@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 from cyclopts import Parameter
 
-from strandline.cli.connect import DEFAULT_BOOTSTRAP, Bootstrap, Json, fail
+from strandline.cli.connect import DEFAULT_BOOTSTRAP, Bootstrap, CommandConfig, Json, fail
 from strandline.cli.show import Column, Fitted, show_rows
 from strandline.client.cluster import Cluster
 from strandline.client.config import ClientConfig
@@ -31,6 +31,7 @@ def settle(
     dry_run: Annotated[bool, Parameter(negative="")] = False,
     accept_losses: Annotated[bool, Parameter(negative="")] = False,
     option: Options = (),
+    command_config: CommandConfig = None,
     bootstrap: Bootstrap = DEFAULT_BOOTSTRAP,
     json_output: Json = False,
 ) -> int:
@@ -57,7 +58,7 @@ def settle(
         fail(f"--older-than-minutes must not be negative, and is {older_than_minutes:g}", status=2)
     now_ms = int(time.time() * 1000)
     try:
-        with Cluster(ClientConfig.of(kafka_options(bootstrap, option))) as cluster:
+        with Cluster(ClientConfig.of(kafka_options(bootstrap, option, command_config))) as cluster:
             found = look(cluster, name, now_ms - int(older_than_minutes * MINUTE_MS))
             if not dry_run:
                 end_all(cluster, found, accept_losses=accept_losses)

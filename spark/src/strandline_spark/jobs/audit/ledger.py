@@ -8,7 +8,8 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from strandline.client.admin.loss_ledger import ask_ledger
-from strandline.client.brokers import brokers_of
+from strandline.client.ask import Servers
+from strandline.client.brokers import brokers_of, may_describe_cluster
 from strandline.replica.hosting.ledger import FILE, Book, read
 from strandline_spark.errors import StrandlineError
 
@@ -44,7 +45,7 @@ def losses_in(directories: Iterable[str]) -> Losses:
     return Losses(tuple(rows), tuple(unread))
 
 
-def losses_of(bootstrap: str) -> Losses:
+def losses_of(bootstrap: Servers) -> Losses:
     """Asks all brokers. Raises StrandlineError if none of `bootstrap` answers."""
     try:
         brokers = brokers_of(bootstrap)
@@ -55,6 +56,7 @@ def losses_of(bootstrap: str) -> Losses:
     unread += [
         f"log directory {path} of broker {node} is offline, and so is its loss ledger" for node, path in ledger.unread
     ]
+    unread += [] if may_describe_cluster(bootstrap) else ["loss ledger: only topics that this user may describe"]
     unread += [f"{ledger.left_out} older entries of the loss ledger"] if ledger.left_out else []
     rows = ((one.topic, one.partition, one.start, one.end, one.certainty, one.cause) for one in ledger.losses)
     return Losses(tuple(rows), tuple(unread))
