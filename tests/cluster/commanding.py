@@ -4,7 +4,6 @@ What a process is needed for, signals, pipes and terminals, has tests with proce
 """
 
 import io
-import os
 import sys
 import warnings
 from contextlib import redirect_stderr, redirect_stdout
@@ -20,13 +19,13 @@ class Done(NamedTuple):
     stderr: str
 
 
-def strandline(*arguments: str) -> Done:
-    """`strandline ARGUMENTS`, to its end, with nothing to read."""
+def strandline(*arguments: str, stdin: str = "") -> Done:
+    """`strandline ARGUMENTS`, to its end, with this to read."""
     out, err = (io.TextIOWrapper(io.BytesIO(), "utf-8", write_through=True) for _ in range(2))
     status: object = 0
+    lines = io.TextIOWrapper(io.BytesIO(stdin.encode()), "utf-8")
     with (
-        open(os.devnull) as nothing,
-        patch.multiple(sys, argv=["strandline", *arguments], stdin=nothing),
+        patch.multiple(sys, argv=["strandline", *arguments], stdin=lines),
         warnings.catch_warnings(action="ignore"),  # outside of tests they would not end a command
         redirect_stdout(out),
         redirect_stderr(err),

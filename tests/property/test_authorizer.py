@@ -5,6 +5,7 @@ from itertools import product
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.rows import each
 
 from strandline.base.ids import Uuid
 from strandline.metadata.acls import Acl, AclOperation, AclPermission, PatternType, ResourceType
@@ -124,3 +125,41 @@ def test_the_authorizer_decides_as_one_that_looks_at_all_acls(default: bool, cha
                 expected = naive(known.values(), asker, operation, kind, name, default)
                 for _ in range(2):  # decided, then remembered
                     assert rights.allows(operation, kind, name) == expected, (asker, operation, kind, name)
+
+
+SOME = (  # what is allowed, what is denied, and whether some topic is left
+    ((), (), False),
+    (("a",), (), True),
+    (("a*",), (), True),
+    (("a",), ("a",), False),
+    (("a",), ("b",), True),
+    (("ab",), ("a*",), False),
+    (("ab*",), ("a*",), False),
+    (("ab*",), ("ab*",), False),
+    (("ab*",), ("ab",), True),
+    (("a*",), ("ab*",), True),
+    (("*",), ("a*", "b"), True),
+    (("*",), ("*",), False),
+    (("a", "b*"), ("*",), False),
+    (("ab", "b"), ("a*",), True),
+)
+
+
+@each("allowed, denied, expected", SOME)
+def test_something_is_left_unless_all_that_is_allowed_is_denied(
+    allowed: tuple[str, ...], denied: tuple[str, ...], expected: bool
+) -> None:
+    """`a*` is a prefix, `*` alone every topic."""
+
+    def acl(text: str, permission: AclPermission) -> Acl:
+        is_prefix = text.endswith("*") and text != "*"
+        name, pattern = (text[:-1], PREFIXED) if is_prefix else (text, LITERAL)
+        return Acl(ResourceType.TOPIC, name, pattern, "User:ann", "*", AclOperation.WRITE, permission)
+
+    rows = [*(acl(text, AclPermission.ALLOW) for text in allowed), *(acl(text, AclPermission.DENY) for text in denied)]
+    authorizer = Authorizer(frozenset(), allows_if_no_acl=False)
+    authorizer.follow({Uuid(bytes([at]) * 16): one for at, one in enumerate(rows)}, 1)
+    rights = authorizer.rights("User:ann", "here")
+    assert rights.allows_some(AclOperation.WRITE, ResourceType.TOPIC) == expected
+    assert not rights.allows_some(AclOperation.READ, ResourceType.TOPIC)
+    assert not rights.allows_some(AclOperation.WRITE, ResourceType.GROUP)

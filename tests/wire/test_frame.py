@@ -32,6 +32,7 @@ from strandline.wire.frame import (
     encode_response,
 )
 from strandline.wire.messages.own.acknowledge_losses import AcknowledgeLossesRequest
+from strandline.wire.messages.own.quarantine import QuarantineRequest
 
 
 def cases() -> Iterator[tuple[Api, int]]:
@@ -120,12 +121,13 @@ def test_each_listener_reports_only_what_it_answers() -> None:
 
 
 def test_our_own_apis_are_answered_by_brokers_and_hidden_from_clients() -> None:
-    """One of them is decided by the controller, and brokers pass it on."""
+    """One of them is decided by the controller, and brokers pass it on; one is for all nodes."""
     own = [api.key for api in APIS if api.is_own]
     assert own
     for key in own:
         assert is_allowed(key, is_controller=False)
-        assert is_allowed(key, is_controller=True) == (key == AcknowledgeLossesRequest.api_key)
+        on_controllers = (AcknowledgeLossesRequest.api_key, QuarantineRequest.api_key)
+        assert is_allowed(key, is_controller=True) == (key in on_controllers)
         for on_controller in (False, True):
             assert key not in {row.api_key for row in advertised_versions(on_controller=on_controller)}
 

@@ -19,6 +19,7 @@ from strandline.wire.messages.own.get_replica_log_info import (
     TopicPartitionLogInfo,
     TopicPartitions,
 )
+from strandline.wire.messages.own.quarantine import QuarantinedRequest, QuarantineRequest, QuarantineResponse
 from strandline.wire.messages.topics import elect_leaders
 from strandline.wire.messages.topics.elect_leaders import ElectLeadersRequest
 from strandline.wire.primitive import Malformed
@@ -93,6 +94,11 @@ GOLDEN: list[tuple[Message, str]] = [
         AcknowledgeLossesResponse(error_code=ErrorCode.INVALID_REQUEST, error_message="ab"),
         "00000000 002a 03 6162 00",
     ),
+    (
+        QuarantineRequest(requests=(QuarantinedRequest(api=19, version=7, digest="0a"),)),
+        "02 0013 0007 03 3061 00 00",
+    ),
+    (QuarantineResponse(error_code=ErrorCode.INVALID_REQUEST), "00000000 002a 00"),
 ]
 
 

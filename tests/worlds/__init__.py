@@ -44,6 +44,13 @@ def one_node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCluster]
 
 
 @pytest.fixture(scope="session")
+def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCluster]:
+    """One node with TLS, SASL and ACLs. `cluster.client` is its super user; alice may use what begins with alice-."""
+    with LocalCluster(tmp_path_factory.mktemp("secured"), 1, properties=PREPARING, is_secure=True) as cluster:
+        yield cluster
+
+
+@pytest.fixture(scope="session")
 def three_nodes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCluster]:
     with LocalCluster(tmp_path_factory.mktemp("three"), 3, properties=QUICK) as cluster:
         yield cluster

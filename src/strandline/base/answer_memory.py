@@ -7,11 +7,13 @@ make many of them in one step, before the driver has seen the first.
 Invariants:
   - `answer_max` is a quarter of what is free, so that no answer takes all of it, and later ones get smaller, not none
   - while nothing is held and no large answer was made, it is a quarter of the bound
+  - at the bound an answer may have one batch, so that those who read get on; a quarter above it none
 """
 
 from strandline.base.time import Instant
 
 ANSWERS_BYTES_MAX = 256 * 1024 * 1024
+NOTHING = -1
 LARGE_BYTES = 1024 * 1024  # smaller answers are not counted one by one
 
 
@@ -25,7 +27,7 @@ class AnswerMemory:
         self.given = 0  # bytes of the large answers of the instant `at`
         self.at = Instant(0)
         self.counted_from = LARGE_BYTES  # answers of this size on are reported to `gave`
-        self.answer_max = bytes_max // 4  # bytes of records in the next answer; one batch may always be sent
+        self.answer_max = bytes_max // 4  # bytes of records in the next answer; 0: one batch; NOTHING: none
 
     def gave(self, size: int, now: Instant) -> None:
         """The node answers a Fetch with so many bytes. From the first large answer on it reports all of them, until one
@@ -49,5 +51,6 @@ class AnswerMemory:
         self.changed()
 
     def changed(self) -> None:
-        self.answer_max = max(self.bytes_max - self.held - self.given, 0) // 4
-        assert 0 <= self.answer_max <= self.bytes_max // 4
+        free = self.bytes_max - self.held - self.given
+        self.answer_max = max(free, 0) // 4 if free >= -self.bytes_max // 4 else NOTHING
+        assert NOTHING <= self.answer_max <= self.bytes_max // 4

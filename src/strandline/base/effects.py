@@ -53,10 +53,17 @@ class Caller(Value, frozen=True):
 
     @property
     def named(self) -> str:
-        """For people, in a line: a client may call itself anything."""
-        name = "".join(letter for letter in self.client_id[:NAME_SHOWN] if letter.isprintable())
-        assert name.isprintable(), "one line, whatever the client calls itself"
-        return f"{name or 'somebody'} at {self.host}"
+        """For people, in a line: whom it has proved to be comes first, since a client may call itself anything."""
+        name = in_a_line(self.client_id) or "somebody"
+        if self.principal == ANONYMOUS:
+            return f"{name} at {self.host}"
+        return f"{in_a_line(self.principal)} ({name}) at {self.host}"
+
+
+def in_a_line(text: str) -> str:
+    shown = "".join(letter for letter in text[:NAME_SHOWN] if letter.isprintable())
+    assert shown.isprintable(), "one line, whatever the client calls itself"
+    return shown
 
 
 class Received(Value, frozen=True):
@@ -131,7 +138,8 @@ Event = Received | Answered | Failed | Synced | SyncFailed | Probed | Disconnect
 
 class Send(Value, frozen=True):
     """Ask a peer. `channel` names the connection: requests on one (endpoint, channel) share a connection and are
-    answered in order, so long polls have a channel of their own."""
+    answered in order, so long polls have a channel of their own. `node`: whom it is for, and nobody else at this
+    endpoint."""
 
     endpoint: Endpoint
     channel: str
@@ -139,6 +147,7 @@ class Send(Value, frozen=True):
     version: int
     timeout_ms: int
     token: Token
+    node: NodeId
 
 
 class Reply(Value, frozen=True):
@@ -194,9 +203,11 @@ class Authenticated(Value, frozen=True):
     connection: int
     principal: str
     is_node: bool
+    lifetime_ms: int = 0  # after which it has to prove it again before anything else (KIP-368); 0: never
 
     def __post_init__(self) -> None:
         assert ":" in self.principal
+        assert self.lifetime_ms >= 0
 
 
 class Throttle(Value, frozen=True):
@@ -217,6 +228,19 @@ class Close(Value, frozen=True):
 
     def __post_init__(self) -> None:
         assert self.why
+
+
+class Refuse(Value, frozen=True):
+    """Answer a request, and then close its connection, both after `after_ms` (KIP-306); until then nothing more is read
+    from it."""
+
+    to: ReplyTo
+    message: Any
+    why: str
+    after_ms: int
+
+    def __post_init__(self) -> None:
+        assert self.why and self.after_ms >= 0
 
 
 LEVELS = ("debug", "info", "warning", "error")
@@ -283,6 +307,7 @@ Effect = (
     | Remove
     | Probe
     | Close
+    | Refuse
     | Report
     | ToController
     | ToBroker

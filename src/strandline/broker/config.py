@@ -13,6 +13,7 @@ from collections.abc import Mapping
 
 from strandline.base.effects import Endpoint
 from strandline.base.ids import NodeId
+from strandline.base.secret import Secret
 from strandline.base.value import Value
 from strandline.broker.listeners.listeners import (
     INTER_BROKER_NAME,
@@ -23,16 +24,18 @@ from strandline.broker.listeners.listeners import (
     read_listeners,
     read_protocols,
 )
-from strandline.broker.listeners.settings import ListenerSettings, read_own
+from strandline.broker.listeners.sasl import misplaced, sasl_problems
+from strandline.broker.listeners.settings import ListenerSettings, read_of_mechanisms, read_own
 from strandline.broker.listeners.tls import tls_problems
 from strandline.metadata.acls import principals_in
 from strandline.metadata.configs.config_key import ConfigValue, invalid
 from strandline.metadata.configs.listener_limits import listener_and_limit, read_listener_limits
 from strandline.metadata.configs.node_configs import ALL_DIRECTORIES, METRICS_LISTENER
 from strandline.metadata.configs.node_configs import NODE_CONFIGS as NODE_CONFIGS
+from strandline.metadata.configs.sasl_configs import mechanism_and_key
 from strandline.metadata.configs.tls_configs import listener_and_key
 from strandline.metadata.configs.topic_configs import topic_default
-from strandline.security.protocols import uses_tls
+from strandline.security.protocols import PLAINTEXT, uses_sasl, uses_tls
 
 
 class ConfigError(Exception):
@@ -60,6 +63,7 @@ class NodeConfig(Value, frozen=True):
     listener_limits: dict[str, dict[str, int]]  # of single listeners, by key and by listener name in lower case
     protocols: dict[str, str]  # by listener name
     of_listeners: dict[str, dict[str, ConfigValue]]  # their own settings, by listener name in lower case
+    of_mechanisms: dict[str, dict[str, dict[str, ConfigValue]]]  # those for one mechanism of SASL there
 
     @classmethod
     def from_properties(cls, properties: Mapping[str, str]) -> "NodeConfig":
@@ -72,6 +76,7 @@ class NodeConfig(Value, frozen=True):
                 problems.append(f'Missing required configuration "{name}" which has no default value.')
         protocols = read_protocols(values, explicit, problems)
         own = read_own(properties, problems)
+        of_mechanisms = read_of_mechanisms(properties, problems)
         listeners = read_listeners("listeners", values["listeners"], problems)
         controllers = as_texts(values["controller.listener.names"])
         advertised = read_listeners("advertised.listeners", values["advertised.listeners"] or (), problems)
@@ -90,9 +95,15 @@ class NodeConfig(Value, frozen=True):
             protocols=protocols,
             of_listeners=own,
             listener_limits=read_listener_limits(properties, problems),
+            of_mechanisms=of_mechanisms,
         )
         if not problems:
-            problems += [*config.contradictions(), *config.missing_directories(), *config.about_tls()]
+            problems += [
+                *config.contradictions(),
+                *config.missing_directories(),
+                *config.about_tls(),
+                *config.about_sasl(),
+            ]
         if problems:
             raise ConfigError(problems)
         assert explicit.keys() <= properties.keys(), "a default is no choice"
@@ -165,13 +176,26 @@ class NodeConfig(Value, frozen=True):
     def settings_of(self, listener: str) -> ListenerSettings:
         """What TLS and SASL are configured with there, for clients and for connections to other nodes."""
         own = self.of_listeners.get(listener.lower(), {})
-        return ListenerSettings(listener, self.protocol_of(listener), self.values, own)
+        of_mechanisms = self.of_mechanisms.get(listener.lower(), {})
+        return ListenerSettings(listener, self.protocol_of(listener), self.values, own, of_mechanisms)
 
     @property
     def used_listener_names(self) -> tuple[str, ...]:
         """Those where the node listens, and those of other nodes to which it connects."""
         served = [listener.name for listener in self.listeners]
         return tuple(dict.fromkeys((*served, self.inter_broker_listener_name, *self.controller_listener_names)))
+
+    @property
+    def has_secrets(self) -> bool:
+        """Are there passwords or keys in it?"""
+        of_mechanisms = (own for listener in self.of_mechanisms.values() for own in listener.values())
+        settings = (self.explicit, *self.of_listeners.values(), *of_mechanisms)
+        return any(isinstance(value, Secret) for own in settings for value in own.values())
+
+    @property
+    def sasl_listener_names(self) -> tuple[str, ...]:
+        """Those where the node listens, and clients authenticate."""
+        return tuple(at.name for at in self.listeners if uses_sasl(self.protocols.get(at.name, PLAINTEXT)))
 
     @property
     def log_dirs(self) -> tuple[str, ...]:
@@ -258,6 +282,18 @@ class NodeConfig(Value, frozen=True):
             for problem in tls_problems(self.settings_of(name), is_served=name in served)
         ]
 
+    def about_sasl(self) -> list[str]:
+        found = list(misplaced(self.explicit, self.of_listeners))
+        for name in (self.inter_broker_listener_name, *self.controller_listener_names):
+            if uses_sasl(self.protocols.get(name, PLAINTEXT)) and not self.boolean("cluster.secret.required"):
+                found.append(
+                    f"Listener {name} speaks {self.protocols[name]}, where nodes have to prove the cluster's secret,"
+                    " and cluster.secret.required=false says that they do not"
+                )
+        for listener in self.sasl_listener_names:
+            found += sasl_problems(self.settings_of(listener))
+        return found
+
     def about_voters(self) -> tuple[tuple[bool, str], ...]:
         voter_ids = [voter.node_id for voter in self.voters]
         return (
@@ -290,6 +326,13 @@ class NodeConfig(Value, frozen=True):
                 " to prevent unnecessary socket timeouts",
             ),
             (
+                0
+                <= self.integer("connections.max.idle.ms")
+                <= self.integer("connection.failed.authentication.delay.ms"),
+                "connection.failed.authentication.delay.ms should always be less than connections.max.idle.ms"
+                " to prevent failed authentication responses from timing out",
+            ),
+            (
                 topic_default("retention.ms", self.values)[0] == 0,
                 "log.retention.ms must be unlimited (-1) or, greater than or equal to 1",
             ),
@@ -318,6 +361,9 @@ class NodeConfig(Value, frozen=True):
 
 def is_unknown(name: str, protocols: Mapping[str, str]) -> bool:
     """A setting of a listener that nobody knows is as unknown as a key without a row."""
+    of_mechanism = mechanism_and_key(name)
+    if of_mechanism is not None:
+        return of_mechanism[0].upper() not in protocols
     own = listener_and_key(name)
     if own is not None:
         return own[0].upper() not in protocols or own[1] not in NODE_CONFIGS

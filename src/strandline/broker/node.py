@@ -22,6 +22,7 @@ from strandline.base.effects import (
     Close,
     Disconnected,
     Effect,
+    Endpoint,
     Event,
     Failed,
     Failure,
@@ -39,21 +40,28 @@ from strandline.base.effects import (
     Token,
 )
 from strandline.base.ids import INTERNAL_TOPICS, NOBODY, NodeId
+from strandline.base.ports import DiskError
 from strandline.base.time import NEVER, Instant
 from strandline.broker.authenticating import Authenticating
 from strandline.broker.broker import Broker
 from strandline.broker.committed import Committed
+from strandline.broker.faults.containing import Containment, HalfDone
+from strandline.broker.faults.interruptible import half_done_in
+from strandline.broker.faults.quarantine import Quarantine, Quarantined
+from strandline.broker.faults.refusing import refusing
 from strandline.broker.forward import Forwarded, Forwarding
 from strandline.broker.handlers import metadata
 from strandline.broker.lifecycle import Left
+from strandline.broker.listeners.sasl import sasl_rules
 from strandline.broker.parts import Parts, auto_topic
 from strandline.broker.quotas.throttling import ClientQuotas
-from strandline.broker.route import BROKER_ROUTES, CONTROLLER_ROUTES
+from strandline.broker.route import BROKER_ROUTES, CONTROLLER_ROUTES, Route
 from strandline.controller.controller import Controller
 from strandline.controller.partitions.manual import is_manual
 from strandline.controller.tokens import ControllerToken
 from strandline.metadata.framing import encode_record
 from strandline.metadata.image import Image
+from strandline.metadata.security.scram import MECHANISM_CODES
 from strandline.quorum.quorum import Quorum
 from strandline.quorum.tokens import QuorumToken
 from strandline.wire.messages.cluster.api_versions import ApiVersionsRequest
@@ -89,8 +97,13 @@ class Node:
         if config.is_controller:
             self.controller = Controller(self.me, parts.controller_config, config.explicit, parts.rng, self)
         self.broker: Broker | None = Broker(parts) if config.is_broker else None
-        self.authenticating = Authenticating(parts.secret, parts.rng)
-        self.broker_routes, self.controller_routes = BROKER_ROUTES, CONTROLLER_ROUTES
+        self.authenticating = Authenticating(
+            parts.secret,
+            parts.rng,
+            {name: sasl_rules(config.settings_of(name)) for name in config.sasl_listener_names},
+            lambda user, mechanism: self.image.scram.get((user, MECHANISM_CODES[mechanism])),
+            config.integer("connection.failed.authentication.delay.ms"),
+        )
         self.forwarding = Forwarding(config.integer("request.timeout.ms"))
         self.quotas = ClientQuotas(parts.quota_config, parts.stopwatch)
         self.has_quotas = False  # else clients' quotas are in nobody's way
@@ -104,6 +117,9 @@ class Node:
         self.is_closing = False  # there is no broker, and it stops
         self.fault = ""  # why it stops, if nobody asked it to
         self.early: list[Received] | None = []  # clients' requests from before this broker was let in; None since then
+        self.quarantine = Quarantine(parts.disk, config.metadata_log_dir)
+        self.containment = Containment(self.quarantine)
+        self.refuse_quarantined()
 
     # --- what the driver calls
 
@@ -112,17 +128,22 @@ class Node:
         return self.propagate(effects + self.quorum.start(now), now)
 
     def step(self, event: Event, now: Instant) -> list[Effect]:
-        match event:
-            case Received():
-                return self.propagate(self.received(event, now), now)
-            case Disconnected():
-                return self.propagate(self.disconnected(event, now), now)
-            case _:
-                return self.propagate(self.answered(event, now), now)
+        try:
+            match event:
+                case Received():
+                    return self.propagate(self.received(event, now), now)
+                case Disconnected():
+                    return self.propagate(self.disconnected(event, now), now)
+                case _:
+                    return self.propagate(self.answered(event, now), now)
+        except DiskError:
+            raise
+        except Exception as error:
+            return self.half_done(event, error, now)
 
     def deadline(self) -> Instant:
         if self.halted:
-            return NEVER
+            return self.containment.stops_at
         if self.is_parting:
             return Instant(0)
         return min(
@@ -133,6 +154,14 @@ class Node:
         )
 
     def expire(self, now: Instant) -> list[Effect]:
+        if self.containment.is_stopping:
+            return self.containment.expire(now)
+        try:
+            return self.on_time(now)
+        except HalfDone as error:
+            return self.half_done(error.event, error, now)
+
+    def on_time(self, now: Instant) -> list[Effect]:
         self.is_parting = False
         # What a lost leadership means comes first: a node that stood still may find both timers due, and a controller
         # that is none any more must not write.
@@ -149,6 +178,8 @@ class Node:
 
     def shutdown(self, now: Instant) -> list[Effect]:
         """Begin to stop, with the controller's consent if so configured; it ends with `Halt`."""
+        if self.containment.is_stopping:
+            return []
         if self.broker is None:
             self.is_closing = True
             return self.propagate([], now)
@@ -159,6 +190,8 @@ class Node:
         return self.propagate([], now)
 
     def check(self) -> None:
+        if self.containment.is_stopping:
+            return
         self.image.check()
         self.quorum.check()
         for machine in (self.controller, self.broker):
@@ -209,15 +242,80 @@ class Node:
     # --- events
 
     def received(self, event: Received, now: Instant) -> list[Effect]:
-        routes = self.controller_routes if event.caller.listener in self.controller_listeners else self.broker_routes
-        if self.early is not None and routes is self.broker_routes and type(event.message) is not ApiVersionsRequest:
-            return self.hold(event)
-        route = routes.get(type(event.message))
-        if route is None:
-            return [Close(event.to.connection, f"api {event.to.api_key} is not served on {event.caller.listener}")]
-        if self.has_quotas:
-            event = self.quotas.take(event, now)
-        return route(self, event, now)
+        try:
+            is_controllers = event.caller.listener in self.controller_listeners
+            routes = self.controller_routes if is_controllers else self.broker_routes
+            if self.early is not None and not is_controllers and type(event.message) is not ApiVersionsRequest:
+                return self.hold(event)
+            route = routes.get(type(event.message))
+            if route is None:
+                return [Close(event.to.connection, f"api {event.to.api_key} is not served on {event.caller.listener}")]
+            if self.has_quotas:
+                event = self.quotas.take(event, now)
+            return route(self, event, now)
+        except DiskError:
+            raise
+        except Exception as error:
+            return self.raised(event, error, now)
+
+    # --- exceptions
+
+    def raised(self, event: Received, error: Exception, now: Instant) -> list[Effect]:
+        """Out of a handler. It costs the connection if nothing is half done."""
+        if isinstance(error.__cause__, DiskError):
+            raise error.__cause__
+        if not self.containment.is_on:
+            raise error
+        where = half_done_in(error)
+        if where is not None or isinstance(error, HalfDone):
+            raise self.containment.half_done(event, error, where or "") from error
+        effects = self.containment.cost(event, error, now)
+        if event.to.connection == MYSELF and not any(isinstance(effect, Reply) for effect in effects):
+            effects += self.answered(Failed(self.own_requests.pop(event.to.sequence), Failure.TIMED_OUT), now)
+        return effects
+
+    def half_done(self, event: Event, error: Exception, now: Instant) -> list[Effect]:
+        """Nothing of this node's state is used again. An exception that no request led to comes out of the node."""
+        if not isinstance(event, Received) and isinstance(error, HalfDone):
+            event = error.event  # it was held, or this node's own
+        if not (self.containment.is_on and isinstance(event, Received)):
+            raise error
+        found = self.containment.half_done(event, error, "what follows from a request")
+        effects = self.containment.stop(event, error, found, self.others(), now)
+        self.halted = True
+        self.step = self.stopping  # type: ignore[method-assign]  # requests need not ask each time
+        return effects
+
+    def stopping(self, event: Event, now: Instant) -> list[Effect]:
+        self.containment.answered(event, now)
+        return []
+
+    def others(self) -> dict[NodeId, Endpoint]:
+        """Where all other nodes listen to nodes, as far as this node knows."""
+        found = {node: at for node, at in self.voters.items() if node != self.me}
+        listener = self.config.inter_broker_listener_name
+        for broker in self.image.brokers.values():
+            at = broker.endpoints.get(listener)
+            if broker.node_id != self.me and broker.node_id not in self.voters and at is not None:
+                found[broker.node_id] = at
+        return found
+
+    def quarantine_requests(self, requests: tuple[Quarantined, ...]) -> None:
+        """Another node is about to stop because of them."""
+        if self.quarantine.add(requests):
+            self.refuse_quarantined()
+
+    def refuse_quarantined(self) -> None:
+        """Requests of other APIs need not be compared."""
+        for_brokers, for_controllers = self.open_routes()
+        self.broker_routes = refusing(self.quarantine, for_brokers)
+        self.controller_routes = refusing(self.quarantine, for_controllers)
+
+    def open_routes(self) -> tuple[dict[type, Route], dict[type, Route]]:
+        """Those of a broker's listeners and of a controller's, without quarantine."""
+        return BROKER_ROUTES, CONTROLLER_ROUTES
+
+    # --- requests that came early
 
     def hold(self, event: Received) -> list[Effect]:
         """Until this broker is unfenced its image may be empty, and a client that sees that does not ask again soon."""
@@ -235,6 +333,8 @@ class Node:
 
     def disconnected(self, event: Disconnected, now: Instant) -> list[Effect]:
         self.authenticating.forget(event.connection)
+        if self.early:  # or a client that comes and goes would take the places of all others
+            self.early = [held for held in self.early if held.to.connection != event.connection]
         self.quotas.forget(event.connection)
         return self.controller.step(event, now) if self.controller is not None else []
 
@@ -398,7 +498,8 @@ class Node:
             return self.answered(Failed(effect.token, Failure.CLOSED), now)
         # Answers come in order, and an election by hand waits for replicas: heartbeats must not wait behind it.
         channel = "elections" if is_manual(effect.message, effect.version) else "controller"
-        return [Send(self.voters[leader], channel, effect.message, effect.version, effect.timeout_ms, effect.token)]
+        to = self.voters[leader]
+        return [Send(to, channel, effect.message, effect.version, effect.timeout_ms, effect.token, leader)]
 
     def to_broker(self, effect: ToBroker, now: Instant) -> list[Effect]:
         listener = self.config.inter_broker_listener_name
@@ -408,7 +509,8 @@ class Node:
         endpoint = None if broker is None or broker.fenced else broker.endpoints.get(listener)
         if endpoint is None:
             return self.answered(Failed(effect.token, Failure.CLOSED), now)
-        return [Send(endpoint, effect.channel, effect.message, effect.version, effect.timeout_ms, effect.token)]
+        message, version = effect.message, effect.version
+        return [Send(endpoint, effect.channel, message, version, effect.timeout_ms, effect.token, effect.node)]
 
     def ask_myself(self, effect: ToController | ToBroker, listener: str, now: Instant) -> list[Effect]:
         self.own_count += 1

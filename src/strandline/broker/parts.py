@@ -15,6 +15,7 @@ from strandline.broker.lifecycle import Identity, LifecycleConfig
 from strandline.broker.quotas.throttling import QuotaConfig
 from strandline.controller.basis import ControllerConfig
 from strandline.controller.controller import MetadataWriter
+from strandline.coordination.partitioning import TEXT_BYTES_MAX
 from strandline.group.classic import GroupConfig
 from strandline.log.directory import META_PROPERTIES, DirectoryMeta, read_meta
 from strandline.log.evidence.clean_shutdown import LogsLeft, Place, Stop, take_clean_shutdown
@@ -140,7 +141,7 @@ class Parts(Value, frozen=True):
             max_size=self.config.integer("group.max.size"),
             offsets_retention_ms=60_000 * self.config.integer("offsets.retention.minutes"),
             offsets_retention_check_ms=self.config.integer("offsets.retention.check.interval.ms"),
-            offset_metadata_max_bytes=self.config.integer("offset.metadata.max.bytes"),
+            offset_metadata_max_bytes=min(self.config.integer("offset.metadata.max.bytes"), TEXT_BYTES_MAX // 4),
         )
 
     @property

@@ -1,11 +1,11 @@
 """Which request goes where: one row per API and listener. A request without a row is not served."""
 
 from collections.abc import Callable
-from typing import Protocol
+from typing import Any, Protocol
 
 from msgspec.structs import replace
 
-from strandline.base.effects import Effect, Received, Reply
+from strandline.base.effects import Effect, Received, Reply, in_a_line
 from strandline.base.errors import ErrorCode
 from strandline.base.time import Instant
 from strandline.broker.authenticating import Authenticating
@@ -24,6 +24,7 @@ from strandline.broker.handlers import (
     find_coordinator,
     get_replica_log_info,
     metadata,
+    quarantine,
 )
 from strandline.broker.handlers.port import NodePort, broker_of
 from strandline.broker.quotas.throttling import ClientQuotas
@@ -63,6 +64,7 @@ from strandline.wire.messages.groups.sync_group import SyncGroupRequest
 from strandline.wire.messages.own.acknowledge_losses import AcknowledgeLossesRequest
 from strandline.wire.messages.own.describe_losses import DescribeLossesRequest
 from strandline.wire.messages.own.get_replica_log_info import GetReplicaLogInfoRequest
+from strandline.wire.messages.own.quarantine import QuarantineRequest
 from strandline.wire.messages.quorum.begin_quorum_epoch import BeginQuorumEpochRequest
 from strandline.wire.messages.quorum.end_quorum_epoch import EndQuorumEpochRequest
 from strandline.wire.messages.quorum.fetch_snapshot import FetchSnapshotRequest
@@ -126,8 +128,7 @@ Route = Callable[[Machines, Received, Instant], list[Effect]]
 
 
 def handshake(node: Machines, received: Received, now: Instant) -> list[Effect]:
-    del now
-    return node.authenticating.handshake(received)
+    return node.authenticating.handshake(received, now)
 
 
 def authenticate(node: Machines, received: Received, now: Instant) -> list[Effect]:
@@ -216,7 +217,20 @@ def to_quorum(node: Machines, received: Received, now: Instant) -> list[Effect]:
 def to_controller(node: Machines, received: Received, now: Instant) -> list[Effect]:
     if node.controller is None:
         return [Reply(received.to, refusal_of(received.message, ErrorCode.NOT_CONTROLLER))]
+    if not received.caller.is_node:
+        received = replace(received, message=signed(received))
     return node.controller.step(received, now)
+
+
+def signed(received: Received) -> Any:
+    """The message with who wants it, where that is written down: as the node knows it that a client asks, and never as
+    the client says itself. A node that passes such a request on has signed it."""
+    message, caller = received.message, received.caller
+    if isinstance(message, ElectLeadersRequest):
+        return replace(message, asked_by=caller.named)
+    if isinstance(message, AcknowledgeLossesRequest):
+        return replace(message, asked_by=f"{in_a_line(message.asked_by)} ({caller.named})")
+    return message
 
 
 def pass_on(node: Machines, received: Received, now: Instant) -> list[Effect]:
@@ -224,9 +238,9 @@ def pass_on(node: Machines, received: Received, now: Instant) -> list[Effect]:
     message, version = received.message, received.to.api_version
     if isinstance(message, ElectLeadersRequest) and (is_manual(message, version) or message.election_type == UNCLEAN):
         # Who wanted what may lose records is written down, and the controller sees this node alone.
-        message, version = replace(message, asked_by=received.caller.named), OWN_VERSION
+        message, version = signed(received), OWN_VERSION
     elif isinstance(message, AcknowledgeLossesRequest):
-        message = replace(message, asked_by=f"{message.asked_by} ({received.caller.named})")
+        message = signed(received)
     return node.forwarding.forward(received.to, message, version, getattr(message, "timeout_ms", None), now)
 
 
@@ -268,6 +282,7 @@ BROKER_ROUTES: dict[type, Route] = {
     DescribeLossesRequest: describe_losses.answer,
     AcknowledgeLossesRequest: pass_on,
     GetReplicaLogInfoRequest: get_replica_log_info.answer,
+    QuarantineRequest: of_nodes(quarantine.answer),
     FindCoordinatorRequest: find_coordinator.answer,
     JoinGroupRequest: to_group,
     SyncGroupRequest: to_group,
@@ -318,6 +333,7 @@ CONTROLLER_ROUTES: dict[type, Route] = {
     FetchRequest: of_nodes(to_quorum),
     FetchSnapshotRequest: of_nodes(to_quorum),
     DescribeQuorumRequest: to_quorum,
+    QuarantineRequest: of_nodes(quarantine.answer),
     BrokerRegistrationRequest: of_nodes(to_controller),
     BrokerHeartbeatRequest: of_nodes(to_controller),
     AlterPartitionRequest: of_nodes(to_controller),

@@ -2,9 +2,11 @@
 
 import os
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from stat import S_IRWXG, S_IRWXO
 from typing import TYPE_CHECKING, Annotated, NoReturn
 
 from cyclopts import Parameter
@@ -13,6 +15,15 @@ if TYPE_CHECKING:  # most commands need no cluster
     from strandline.client.config import ClientConfig
 
 DEFAULT_BOOTSTRAP = "127.0.0.1:9092"
+OTHERS = S_IRWXG | S_IRWXO
+SECRETS = (
+    "sasl.jaas.config",
+    "sasl.password",
+    "ssl.key.password",
+    "ssl.keystore.key",
+    "ssl.keystore.password",
+    "ssl.key.pem",
+)
 BOOTSTRAP_VARIABLE = "STRANDLINE_BOOTSTRAP"  # in the environment: another default
 
 Bootstrap = Annotated[
@@ -48,6 +59,7 @@ class Cluster:
 
         try:
             given = parse_properties(self.command_config.read_text())
+            warn_of_mode(self.command_config, given)
         except (OSError, UnicodeDecodeError) as error:
             fail(f"cannot read {self.command_config}: {getattr(error, 'strerror', None) or error}", status=2)
         try:
@@ -65,6 +77,12 @@ class Cluster:
 OfCluster = Annotated[Cluster, Parameter(name="*")]
 HERE = Cluster()
 Json = Annotated[bool, Parameter(name="--json", negative="", help="print JSON")]
+
+
+def warn_of_mode(path: Path, given: Mapping[str, str]) -> None:
+    """If others may read the passwords in a file of properties. Raises OSError."""
+    if any(key.lower() in SECRETS for key in given) and path.stat().st_mode & OTHERS:
+        print(f"warning: {path} has a password, and others may read it: chmod 600 {path}", file=sys.stderr)
 
 
 def fail(problem: str, advice: str = "", status: int = 1) -> NoReturn:

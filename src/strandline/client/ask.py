@@ -1,11 +1,12 @@
 """One question to one node, or to any node that answers: for commands that look at a cluster."""
 
 from collections.abc import Mapping
+from socket import gaierror
 from typing import Any
 
 from msgspec.structs import replace
 
-from strandline.base.errors import ErrorCode
+from strandline.base.errors import ErrorCode, message_of
 from strandline.client.config import PREFIX, ClientConfig
 from strandline.client.config import servers as parsed_servers
 from strandline.client.connection import Connection
@@ -52,22 +53,23 @@ def ask(
 def ask_any(bootstrap: Servers, message: Any, version: int | None, timeout_s: float = ANY_TIMEOUT_S) -> Any:
     """The answer of the first of these nodes that gives one. Raises StrandlineError if none does, or if the answer
     refuses the whole request."""
-    config, problems = config_of(bootstrap), []
+    config, problems, is_reached = config_of(bootstrap), [], False
     for host, port in config.bootstrap:
         try:
             answer = ask(host, port, message, version, timeout_s, config)
         except (OSError, Malformed) as error:
             problems.append(f"{text_of(host, port)}: {error}")
+            is_reached |= not isinstance(error, ConnectionRefusedError | TimeoutError | gaierror)
             continue
         error_code = ErrorCode(getattr(answer, "error_code", 0))
         if error_code is not ErrorCode.NONE:
-            raise StrandlineError(getattr(answer, "error_message", None) or error_code.name)
+            raise StrandlineError(getattr(answer, "error_message", None) or message_of(error_code))
         return answer
     servers = ",".join(text_of(*server) for server in config.bootstrap)
-    raise StrandlineError(
-        f"no cluster answers at {servers} ({'; '.join(problems)})",
-        "start one with `strandline up`, or name another with --bootstrap-server",
-    )
+    advice = "start one with `strandline up`, or name another with --bootstrap-server"
+    if is_reached and config.security_protocol == PLAIN.security_protocol:
+        advice = "does it want TLS or SASL? Name a file of client properties with --command-config"
+    raise StrandlineError(f"no cluster answers at {servers} ({'; '.join(problems)})", advice)
 
 
 def text_of(host: str, port: int) -> str:

@@ -4,9 +4,11 @@ from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+from strandline.base.operations import UNKNOWN_OPERATIONS
 from strandline.base.value import Value
 from strandline.client.ask import PLAIN, Servers, ask, ask_any, config_of
 from strandline.client.config import ClientConfig
+from strandline.metadata.acls import AclOperation
 from strandline.wire.frame import Malformed
 from strandline.wire.messages.cluster.describe_cluster import DescribeClusterRequest, DescribeClusterResponse
 
@@ -39,6 +41,14 @@ def brokers_of(bootstrap: Servers) -> dict[int, BrokerAt]:
         row.broker_id: BrokerAt(row.broker_id, row.host, row.port, row.is_fenced, config)
         for row in sorted(answer.brokers, key=lambda row: row.broker_id)
     }
+
+
+def may_describe_cluster(bootstrap: Servers) -> bool:
+    """May we see what belongs to no topic? Also true if the cluster does not say."""
+    request = DescribeClusterRequest(include_cluster_authorized_operations=True)
+    answer: DescribeClusterResponse = ask_any(bootstrap, request, None)
+    operations = answer.cluster_authorized_operations
+    return operations == UNKNOWN_OPERATIONS or bool(operations >> AclOperation.DESCRIBE & 1)
 
 
 def ask_each(brokers: Mapping[int, BrokerAt], requests: Mapping[int, Any], version: int | None) -> dict[int, Any]:

@@ -271,6 +271,7 @@ SECURITY_KEYS = (
     "sasl.jaas.config",
     "sasl.username",
     "sasl.password",
+    "sasl.oauthbearer.token.endpoint.url",
 )
 
 # Kafka's clients know these; here they change nothing.
@@ -323,7 +324,7 @@ REFUSED = {
     "sasl.client.callback.handler.class": "there are no Java classes here",
     "sasl.login.callback.handler.class": "there are no Java classes here",
     "sasl.login.class": "there are no Java classes here",
-    "sasl.kerberos.service.name": "SASL mechanisms are PLAIN, SCRAM-SHA-256 and SCRAM-SHA-512",
+    "sasl.kerberos.service.name": "SASL mechanisms are PLAIN, SCRAM-SHA-256, SCRAM-SHA-512 and OAUTHBEARER",
     "ssl.engine.factory.class": "there are no Java classes here",
     "ssl.trustmanager.algorithm": "there are no Java classes here",
     "ssl.keymanager.algorithm": "there are no Java classes here",

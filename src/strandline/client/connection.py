@@ -18,6 +18,7 @@ from strandline.base.errors import ErrorCode
 from strandline.base.ports import Buffer
 from strandline.client.config import ClientConfig
 from strandline.client.errors import Unreachable, Unsupported, refused
+from strandline.client.security.sasl_options import Sasl
 from strandline.client.security.tls import context_of
 from strandline.wire.api import API_BY_KEY, OWN_KEYS, response_of
 from strandline.wire.frame import Malformed, decode_response, encode_request
@@ -28,6 +29,7 @@ SOFTWARE = "strandline"
 ANSWER_BYTES_MIN = 256 << 20  # of an answer's bound, which rises with fetch.max.bytes
 FIRST_BUFFER_BYTES = 64 << 10
 GATHERED_BYTES_MAX = 64 << 10  # smaller requests are sent in one piece
+OF_LIFETIME = 0.85  # after which share of its lifetime a session is renewed, as Kafka's clients do
 ERROR_AT = 4  # in an answer to ApiVersions, after the correlation id
 
 
@@ -50,15 +52,14 @@ class Connection:
         self.versions: dict[int, range] = {}
         self.is_open = False
         self.used_at = time.monotonic()
+        self.log_in_at = 0.0  # again, before the broker insists (KIP-368); 0: never
         self.socket = self.connected()
         self.is_open = True
         try:
             if learns_versions:
                 self.learn_versions()
             if config.sasl is not None:
-                from strandline.client.security.sasl import authenticate  # most connections need none
-
-                authenticate(self, config.sasl)
+                self.log_in(config.sasl)
         except BaseException:
             self.close()
             raise
@@ -94,6 +95,15 @@ class Connection:
         self.is_open = False
         self.in_flight.clear()
         self.socket.close()
+
+    def log_in(self, sasl: Sasl) -> None:
+        from strandline.client.security.sasl import authenticate  # most connections need none
+
+        self.log_in_at = 0.0  # or the requests for it would ask for it
+        self.buffer = bytearray(FIRST_BUFFER_BYTES)  # views of the old one may be alive
+        lifetime_ms = authenticate(self, sasl)
+        if lifetime_ms:
+            self.log_in_at = time.monotonic() + lifetime_ms / 1000 * OF_LIFETIME
 
     # --- versions
 
@@ -139,6 +149,9 @@ class Connection:
         self, message: Message, version: int, *, response: type[Message] | None = None, expects_answer: bool = True
     ) -> None:
         """Send one request. Raises `Unreachable`. Without an answer (Produce with acks=0) nothing is noted."""
+        if self.log_in_at and not self.in_flight and time.monotonic() >= self.log_in_at:
+            assert self.config.sasl is not None
+            self.log_in(self.config.sasl)
         self.correlation_id = (self.correlation_id + 1) & 0x7FFF_FFFF
         chunks = encode_request(message, version, self.correlation_id, self.config.client_id)
         if expects_answer:

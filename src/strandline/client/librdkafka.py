@@ -1,6 +1,7 @@
 """How commands that show a real client configure it: confluent-kafka, which is librdkafka."""
 
 import logging
+import time
 from typing import Any
 
 from confluent_kafka import KafkaException
@@ -15,6 +16,8 @@ from strandline.security.pem import certificates_in, keys_in
 quiet = logging.getLogger("strandline.client.librdkafka")
 quiet.addHandler(logging.NullHandler())
 quiet.propagate = False
+
+TOKEN_S = 300.0  # for how long it believes in a token, before it asks for the next
 
 
 def client_config(cluster: Servers, **options: Any) -> dict[str, Any]:
@@ -58,6 +61,9 @@ def tls_options(tls: Tls) -> dict[str, Any]:
 
 
 def sasl_options(sasl: Sasl) -> dict[str, Any]:
+    if sasl.token_file:
+        # It does not look into a token; a while later it asks for another one.
+        return {"sasl.mechanism": sasl.mechanism, "oauth_cb": lambda _: (sasl.token(), time.time() + TOKEN_S)}
     return {
         "sasl.mechanism": sasl.mechanism,
         "sasl.username": sasl.username,

@@ -12,7 +12,7 @@ from strandline.wire.messages.own.acknowledge_losses import (
 )
 
 KEPT_MAX = 100_000  # three brokers with several directories have fewer entries
-NAME_MAX = 300
+NAME_MAX = 400  # what an operator calls itself, and behind that what a node knows of it
 
 
 def plan_acknowledgement(request: AcknowledgeLossesRequest, basis: Basis) -> Plan:

@@ -65,6 +65,7 @@ from strandline.controller.tokens import InquirySent, ProbeSent
 from strandline.controller.topics.topics import plan_create_partitions, plan_create_topics, plan_delete_topics
 from strandline.metadata.configs.config_key import ConfigValue
 from strandline.metadata.fitting import why_unfit
+from strandline.metadata.framing import fits_in_batch
 from strandline.metadata.image import Image
 from strandline.metadata.records import PartitionChangeRecord
 from strandline.metadata.strategy import STRATEGY_KEY, STRATEGY_KEYS, UNCLEAN_KEY, Strategy, strategy_in
@@ -203,6 +204,8 @@ class Controller:
             return self.answer_elections(now)
         is_alive = isinstance(request, BrokerRegistrationRequest) and self.is_alive(request, now)
         plan = PLANS[type(request)](request, self.basis(now), event.to.api_version, is_alive)
+        if not fits_in_batch(plan.records):  # Kafka: "Unable to perform excessively large batch operation."
+            return [Reply(event.to, refusal(request, ErrorCode.POLICY_VIOLATION))]
         effects = [*self.write(plan.records, now), *self.follow_up(event, plan, now)]
         return effects + self.promise(event.to, request, plan.response)
 

@@ -4,10 +4,11 @@ from strandline.base.errors import ErrorCode, message_of
 from strandline.base.time import Instant
 from strandline.base.value import Value
 from strandline.log.config import LogConfig
-from strandline.wire.batch import NO_TIMESTAMP, BatchHeader, read_produced
+from strandline.wire.batch import NO_TIMESTAMP, RECORDS_MAX, BatchHeader, read_produced
 from strandline.wire.record import records_without_key, timestamps
 
 LOG_APPEND_TIME = "LogAppendTime"
+RECORDS_NAMED_MAX = 1_000  # the records of a refused batch that an answer names
 
 
 class Refused(Value, frozen=True):
@@ -54,6 +55,10 @@ def accept_produced(buffer: memoryview, config: LogConfig, directory: str, now: 
     read = read_produced(buffer, config.max_message_bytes)
     if isinstance(read, BatchHeader):
         return why_not_timely(read, buffer, config, now) or why_not_compactable(read, buffer, config, directory) or read
+    if read is ErrorCode.MESSAGE_TOO_LARGE and len(buffer) <= config.max_message_bytes:
+        return Refused(
+            read, f"The batch in the append to {partition_in(directory)} has more than {RECORDS_MAX} records."
+        )
     if read is ErrorCode.MESSAGE_TOO_LARGE:
         return Refused(
             read,
@@ -87,7 +92,7 @@ def why_not_timely(header: BatchHeader, buffer: memoryview, config: LogConfig, n
         ErrorCode.INVALID_TIMESTAMP,
         f"Timestamp {stamps[at] if late else largest} of message with offset {at} is out of range. "
         f"The timestamp should be within [{low}, {high}]",
-        tuple(late),
+        tuple(late[:RECORDS_NAMED_MAX]),
     )
 
 
@@ -101,4 +106,4 @@ def why_not_compactable(header: BatchHeader, buffer: memoryview, config: LogConf
     if not without_key:
         return None
     why = f"Compacted topic cannot accept message without key in topic partition {partition_in(directory)}."
-    return Refused(ErrorCode.INVALID_RECORD, why, without_key)
+    return Refused(ErrorCode.INVALID_RECORD, why, without_key[:RECORDS_NAMED_MAX])

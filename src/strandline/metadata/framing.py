@@ -5,6 +5,9 @@ Reading raises `Corrupt`, and nothing else. A record that this program does not 
 skip what the cluster has agreed on.
 """
 
+from collections.abc import Sequence
+from typing import Any
+
 from strandline.base.ports import Buffer
 from strandline.metadata.records import RECORDS
 from strandline.wire.codec import decode_all, encode_bytes
@@ -19,6 +22,18 @@ BY_KEY: dict[int, type[Message]] = {cls.api_key: cls for cls in RECORDS}
 assert len(BY_KEY) == len(RECORDS), "a number names one record"
 
 WRITTEN: dict[type[Message], int] = {cls: cls.versions[-1] for cls in RECORDS}  # as at metadata.version 4.3
+
+
+BATCH_BYTES_MAX = 8 * 1024 * 1024  # of records that are written at once: all of them are one batch of the log
+ROW_BYTES_MAX = 40  # what a batch adds to a record
+HEADER_BYTES_MAX = 100
+
+
+def fits_in_batch(records: Sequence[Any]) -> bool:
+    """May these records be written at once?"""
+    if not records:
+        return True
+    return HEADER_BYTES_MAX + sum(len(encode_record(one)) + ROW_BYTES_MAX for one in records) <= BATCH_BYTES_MAX
 
 
 def encode_record(record: Message, version: int | None = None) -> bytes:

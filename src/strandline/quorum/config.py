@@ -1,6 +1,7 @@
 """How patient the quorum is, and how much it puts into one message. Defaults are Kafka's (controller.quorum.*)."""
 
 from strandline.base.value import Value
+from strandline.metadata.framing import BATCH_BYTES_MAX
 
 MIB = 1 << 20
 
@@ -12,6 +13,6 @@ class QuorumConfig(Value, frozen=True):
     request_timeout_ms: int = 2000
     fetch_wait_ms_max: int = 500  # how long a leader may park a Fetch that finds nothing new
     fetch_bytes_max: int = 8 * MIB  # of one Fetch answer; a larger batch travels alone
-    batch_bytes_max: int = 8 * MIB  # of what a leader appends at once
+    batch_bytes_max: int = BATCH_BYTES_MAX  # of what a leader appends at once
     snapshot_chunk_bytes_max: int = MIB  # of one FetchSnapshot answer
     snapshot_bytes_max: int = 4096 * MIB  # a snapshot larger than this is not downloaded

@@ -160,7 +160,7 @@ class QuorumState:
     def send(self, peer: NodeId, message: Any, version: int, token: QuorumToken, channel: str = "raft") -> None:
         assert peer != self.me
         timeout_ms = self.config.request_timeout_ms
-        self.out.append(Send(self.voters[peer], channel, message, version, timeout_ms, token))
+        self.out.append(Send(self.voters[peer], channel, message, version, timeout_ms, token, peer))
 
     def retry_at(self, why: Failure, now: Instant) -> Instant:
         """When to ask a peer again that did not answer. Nobody is hammered: a new cluster's nodes start one by one."""

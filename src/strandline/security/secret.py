@@ -4,10 +4,14 @@ A node proves it at the beginning of each connection to another node, by SASL wi
 (RFC 7677), with the secret for a password. The secret itself is never sent, each side proves it to the other, and what
 is overheard of one exchange is worth nothing in the next. It protects against strangers who can open connections, not
 against those who can change what is on the wire: for that there is TLS.
+
+A proof is for one node, whose id is in the salt. So whoever listens where a node once was, and is connected to in its
+place, cannot pass the proof on to another node, nor back to the one that gives it.
 """
 
 import hashlib
 
+from strandline.base.ids import NOBODY, NodeId
 from strandline.base.value import Value
 from strandline.security.scram import ScramCredential, credential_of
 
@@ -16,13 +20,13 @@ HASH_MECHANISM = "SCRAM-SHA-256"
 SECRET_BYTES_MIN = 16
 # A random secret needs no slow hash; this is the least that SCRAM's client accepts.
 ITERATIONS = 4096
-SALT = hashlib.sha256(b"strandline cluster secret").digest()
 
 
 class ClusterSecret(Value, frozen=True):
     """At least `SECRET_BYTES_MIN` random bytes, as text."""
 
     text: str
+    node: NodeId = NOBODY  # whose it is
 
     def __post_init__(self) -> None:
         assert len(self.text) >= SECRET_BYTES_MIN
@@ -34,4 +38,9 @@ class ClusterSecret(Value, frozen=True):
 
     def credential(self) -> ScramCredential:
         """What the side that is asked for it needs. Costs a millisecond or two."""
-        return credential_of(HASH_MECHANISM, self.text, SALT, ITERATIONS)
+        return credential_of(HASH_MECHANISM, self.text, salt_of(self.node), ITERATIONS)
+
+
+def salt_of(node: NodeId) -> bytes:
+    """Of the proof that this node wants."""
+    return hashlib.sha256(f"strandline cluster secret, node {node}".encode()).digest()

@@ -34,8 +34,10 @@ from strandline.base.ports import Disk, DiskError, DiskFull, Rng
 from strandline.broker.config import NodeConfig
 from strandline.broker.node import Node as ClusterNode
 from strandline.log.evidence.wholeness import distrust
+from strandline.metadata.configs.sasl_configs import OAUTHBEARER
 from strandline.metadata.image import BROKER_RESOURCE
 from strandline.replica.tokens import ReplicaToken
+from strandline.security.secret import SECRET_MECHANISM
 from strandline.server import lifeline
 from strandline.server.clock import Clock
 from strandline.server.metrics.metrics import MetricsServer
@@ -61,6 +63,9 @@ MakeNode = Callable[[NodeConfig, Disk, Rng, Mapping[str, Endpoint]], Node]
 # The disk below these directories.
 DiskOf = Callable[[Sequence[str]], RealDisk]
 
+RECEIVE_KEY = "sasl.server.max.receive.size"
+MECHANISMS_OF_NODES = ("sasl.mechanism.inter.broker.protocol", "sasl.mechanism.controller.protocol")
+INSTALL_OAUTH = "pip install 'strandline[oauth]'"
 CANNOT_START = 1
 INTERRUPTED = 130
 
@@ -237,6 +242,7 @@ class Driver:
         self.peers = Peers(loop, f"strandline-{config.node_id}", self.event, self.tls_to)
         self.tls: Tls | None = None
         self.watching: asyncio.Task[None] | None = None  # for other certificates
+        self.oauth: Any = None  # an OAuth, if a listener enables OAUTHBEARER
         self.disk = disk
         # Two threads: the metadata log's fsync must not wait for a gigabyte of somebody's records.
         self.flusher = Flusher(loop, self.disk, self.event, self.crash)
@@ -250,16 +256,20 @@ class Driver:
         assert self.pump is None, "started once"
         self.loop.set_exception_handler(self.unhandled)
         tls = self.tls = tls_of(self.config)
+        self.read_token_keys()
         where = self.net.bind(listeners_of(self.config, tls))
         metrics_at = self.bind_metrics()
         self.peers.secret = secret_of(self.config)
         node = self.make_node(self.config, self.disk, random.SystemRandom(), where)
+        if self.oauth is not None and isinstance(node, ClusterNode):
+            node.authenticating.tokens = self.oauth.tokens
         pump = self.pump = Pump(node, self.loop, Clock(), self.on_stop, self.distrust)
         pump.connect(
             self.net.reply,
             self.net.authenticated,
             self.net.throttle,
             self.net.close_one,
+            self.net.refuse_one,
             self.peers.send,
             self.peers.probe,
             self.flush,
@@ -283,6 +293,9 @@ class Driver:
                 " not on loopback. Use SSL or SASL_SSL, or listen on 127.0.0.1",
                 ", ".join(open_to_all),
             )
+        for key in MECHANISMS_OF_NODES:
+            if self.config.text(key) not in ("", SECRET_MECHANISM):
+                log.warning("%s has no effect: nodes prove the cluster's secret to one another", key)
         if tls.by_name:
             self.watching = self.loop.create_task(tls.watch(self.dynamic_settings))
         if self.metrics is not None and metrics_at is not None:
@@ -294,6 +307,19 @@ class Driver:
         node = self.pump.node if self.pump is not None else None
         assert isinstance(node, ClusterNode)
         self.limits.update(node.image.configs)
+        self.limits.update_rates(node.image.quotas)
+
+    def read_token_keys(self) -> None:
+        """Where a listener enables OAUTHBEARER; other nodes need not have what it is made of. Raises OSError."""
+        listeners = map(self.config.settings_of, self.config.sasl_listener_names)
+        if not any(OAUTHBEARER in settings.texts("sasl.enabled.mechanisms") for settings in listeners):
+            return
+        try:
+            from strandline.server.oauth.of_node import OAuth
+        except ImportError as error:
+            raise OSError(f"OAUTHBEARER needs PyJWT, and {error.name} is missing: {INSTALL_OAUTH}") from None
+        self.oauth = OAuth(self.config)
+        self.oauth.watch(self.loop)
 
     def bind_metrics(self) -> Endpoint | None:
         """Before anybody can connect: connections are measured from the first one on."""
@@ -317,6 +343,8 @@ class Driver:
     async def close(self) -> None:
         if self.watching is not None:
             self.watching.cancel()
+        if self.oauth is not None:
+            self.oauth.close()
         if self.metrics is not None:
             await self.metrics.close()
         await self.net.close()
@@ -385,7 +413,14 @@ class Driver:
 def listeners_of(config: NodeConfig, tls: Tls) -> list[Listener]:
     controllers = config.controller_listener_names
     return [
-        Listener(at.name, at.host or "127.0.0.1", at.port, at.name in controllers, tls.of(at.name))
+        Listener(
+            at.name,
+            at.host or "127.0.0.1",
+            at.port,
+            at.name in controllers,
+            tls.of(at.name),
+            config.settings_of(at.name).whole(RECEIVE_KEY) if at.name in config.sasl_listener_names else None,
+        )
         for at in config.listeners
     ]
 

@@ -13,7 +13,7 @@ from strandline.broker.node import Node
 from strandline.broker.parts import prepare
 from strandline.server.clock import Clock
 from strandline.server.main import DiskOf, real_disk, serve
-from strandline.server.storage.secret_file import secret_of
+from strandline.server.storage.secret_file import OTHERS, secret_of
 
 USAGE = """usage: strandline node --config FILE
   FILE has Kafka's properties: node.id, process.roles, listeners, log.dirs, …"""
@@ -40,4 +40,8 @@ def run_node(arguments: list[str], disk_of: DiskOf = real_disk) -> int:
         for problem in error.problems:
             print(f"  - {problem}", file=sys.stderr)
         return 2
+    mode = path.stat().st_mode
+    if config.has_secrets and mode & OTHERS:
+        shown = f"{mode & 0o777:o}"
+        print(f"{path} has passwords, and others may read it (mode {shown}): chmod 600 {path}", file=sys.stderr)
     return serve(config, make_node, disk_of)

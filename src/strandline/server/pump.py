@@ -24,6 +24,7 @@ from strandline.base.effects import (
     Event,
     Halt,
     Probe,
+    Refuse,
     Remove,
     Reply,
     Report,
@@ -88,6 +89,7 @@ class Pump:
         authenticated: Callable[[Authenticated], None],
         throttle: Callable[[Throttle], None],
         close: Callable[[Close], None],
+        refuse: Callable[[Refuse], None],
         send: Callable[[Send], None],
         probe: Callable[[Probe], None],
         flush: Callable[[Sync | Save], None],
@@ -97,6 +99,7 @@ class Pump:
         """Say who performs the effects; they need the pump to be built first, for their events."""
         assert Reply not in self.perform, "connected once"
         self.perform |= {Reply: reply, Authenticated: authenticated, Throttle: throttle, Close: close}
+        self.perform[Refuse] = refuse
         self.perform |= {Send: send, Probe: probe, Sync: flush, Save: flush, Remove: remove, AwaitRoom: await_room}
 
     def event(self, event: Event) -> None:

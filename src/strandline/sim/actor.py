@@ -3,6 +3,7 @@
 from typing import Any
 
 from strandline.base.effects import Answered, Event, Failed, Send
+from strandline.base.ids import NOBODY
 from strandline.base.value import Value
 from strandline.sim.clients.client import Client, Life, Request
 from strandline.sim.simulation import World
@@ -47,7 +48,8 @@ class Actor(Station):
             self.asked += 1
             self.answers[self.asked] = ...
             token = ClientToken(self.asked)
-            self.network.send(self, Send(request.to, "", request.message, request.version, request.timeout_ms, token))
+            effect = Send(request.to, "", request.message, request.version, request.timeout_ms, token, NOBODY)
+            self.network.send(self, effect)
             if getattr(request.message, "acks", -1) == 0:
                 silent.append(self.asked)
         for asked in silent:  # nobody answers acks=0

@@ -20,8 +20,10 @@ from typing import Self
 from strandline.base.ids import parse_uuid
 from strandline.broker.config import NodeConfig, parse_properties
 from strandline.client.ask import ask, config_of
+from strandline.client.errors import AuthenticationFailed
 from strandline.metadata.configs.node_configs import METRICS_LISTENER
-from strandline.security.protocols import PLAINTEXT
+from strandline.metadata.records import UserScramCredentialRecord
+from strandline.security.protocols import PLAINTEXT, SASL_SSL
 from strandline.security.secret import ClusterSecret
 from strandline.server import lifeline
 from strandline.server.storage.formatting import NotFormattable, format_node, random_uuid_text
@@ -29,6 +31,7 @@ from strandline.server.storage.lock import Holder, holder_of
 from strandline.server.storage.secret_file import NAME as SECRET_NAME
 from strandline.server.storage.secret_file import new_secret, read_secret, write_secret
 from strandline.testing.power_loss import DURABLE, WRITE_BACK_MS, restore
+from strandline.testing.secured import ADMIN, SecuredFolder
 from strandline.wire.messages.topics.metadata import MetadataRequest
 
 HOST = "127.0.0.1"
@@ -168,11 +171,11 @@ class NodeProcess:
             time.sleep(0.02)
 
     def brokers_seen(self) -> int:
-        """How many brokers this node's metadata names; 0 while it has not joined yet."""
+        """How many brokers this node's metadata names; 0 while it has not joined yet, or does not know our user."""
         try:
             config = config_of(self.address, self.client)
             return len(ask(HOST, self.port, MetadataRequest(topics=()), 12, timeout_s=1.0, config=config).brokers)
-        except OSError:
+        except (OSError, AuthenticationFailed):
             return 0
 
     def wait_sees(self, brokers: int, timeout_s: float = PATIENCE_S) -> None:
@@ -246,16 +249,19 @@ class LocalCluster:
         properties: Mapping[str, str] | None = None,
         protocol: str = PLAINTEXT,
         client: Mapping[str, str] | None = None,
+        is_secure: bool = False,
     ) -> None:
         """`ports`: a broker port and a controller port for each node; free ones if None. `metrics_ports`: one for
         each node, or none at all. `protocol`: of the brokers' listener, which has its name; `client`: the properties
-        with which a client reaches it."""
+        with which a client reaches it. `is_secure`: with TLS, SASL, ACLs and users (`secured`); its client is the
+        super user once it is laid out."""
         assert nodes >= 1
         assert len(metrics_ports) in (0, nodes)
         ports = ports or free_ports(2 * nodes)
         self.folder = folder
         self.properties = dict(properties or {})
-        self.protocol = protocol
+        self.secured = SecuredFolder(folder) if is_secure else None
+        self.protocol = SASL_SSL if is_secure else protocol
         self.client = dict(client or {})
         self.nodes = [
             NodeProcess(i + 1, folder / f"node-{i + 1}", ports[2 * i], ports[2 * i + 1], client) for i in range(nodes)
@@ -283,6 +289,7 @@ class LocalCluster:
         except ValueError:
             raise NotFormattable(f"{cluster_id_path} does not have a cluster id") from None
         secret = self.secret()
+        users = self.secure()
         for node in self.nodes:
             if node.other is not None:
                 continue
@@ -290,7 +297,17 @@ class LocalCluster:
             text = self.properties_text(node)
             node.config_path.write_text(text)
             config = NodeConfig.from_properties(parse_properties(text))
-            format_node(config, cluster_id, ignore_formatted=True, secret=secret)
+            format_node(config, cluster_id, ignore_formatted=True, secret=secret, users=users)
+
+    def secure(self) -> list[UserScramCredentialRecord]:
+        """Make what a secured cluster has besides its nodes; the users with whom a new one begins."""
+        if self.secured is None:
+            return []
+        self.secured.make(range(1, len(self.nodes) + 1))
+        self.client = self.secured.client(ADMIN)
+        for node in self.nodes:
+            node.client = dict(self.client)
+        return self.secured.credentials()
 
     def secret(self) -> ClusterSecret:
         path = str(self.folder / SECRET_NAME)
@@ -317,6 +334,7 @@ class LocalCluster:
             "transaction.state.log.min.isr": str(max(1, replication - 1)),
             "unclean.recovery.manager.enabled": "true",  # replicas are asked for their logs before one may lose any
             "group.initial.rebalance.delay.ms": "0",  # a single consumer need not wait for others, as in Kafka's own
+            **(self.secured.node_properties(node.node_id) if self.secured else {}),
             **({METRICS_LISTENER: f"{HOST}:{node.metrics_port}"} if node.metrics_port else {}),
             **self.properties,
         }
@@ -332,6 +350,8 @@ class LocalCluster:
             node.wait_listening()
         for node in self.nodes:
             node.wait_sees(len(self.nodes))
+        if self.secured is not None:
+            self.secured.grant(self.bootstrap)
 
     def stop(self, timeout_s: float = 20.0) -> list[int]:
         """Controlled shutdown of every running node, one after another, so that leadership can move; exit statuses."""

@@ -145,6 +145,7 @@ APIS = (
     _own(1000, "own.GetReplicaLogInfo"),
     _own(1001, "own.DescribeLosses"),
     _own(1002, "own.AcknowledgeLosses", on_controller=True),
+    _own(1003, "own.Quarantine", on_controller=True),
 )
 
 API_BY_KEY = {api.key: api for api in APIS}

@@ -29,6 +29,7 @@ HEADER_SIZE = 61
 PREFIX = Layout(">qii")  # base offset, length, leader epoch: what lies before the magic
 PREFIX_SIZE = 16
 RECORD_SIZE_MIN = 7  # one byte for each of its seven parts
+RECORDS_MAX = 250_000  # of a compressed batch that a producer sends
 LOG_OVERHEAD = 12  # base offset and length themselves, which the length does not count
 MAGIC = 2
 MAGIC_AT, CRC_AT, ATTRIBUTES_AT, MAX_TIMESTAMP_AT = 16, 17, 21, 35
@@ -193,7 +194,12 @@ def why_not_from_client(header: BatchHeader) -> ErrorCode | None:
         return ErrorCode.INVALID_RECORD
     if header.record_count <= 0 or header.record_count != header.last_offset_delta + 1:
         return ErrorCode.INVALID_RECORD
-    if not header.codec and header.record_count * RECORD_SIZE_MIN > header.size - HEADER_SIZE:
+    if header.codec:
+        # A few bytes can unpack to millions, and whoever reads records reads all of a batch. Producers split a batch
+        # that is too large.
+        if header.record_count > RECORDS_MAX:
+            return ErrorCode.MESSAGE_TOO_LARGE
+    elif header.record_count * RECORD_SIZE_MIN > header.size - HEADER_SIZE:
         return ErrorCode.INVALID_RECORD  # or one batch could move the log's end by two thousand million
     if header.is_control or header.has_delete_horizon:  # a cleaner's alone: it would take the tombstones at once
         return ErrorCode.INVALID_RECORD

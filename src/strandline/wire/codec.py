@@ -23,10 +23,12 @@ from strandline.wire.codec_decode import DecoderWriter
 from strandline.wire.codec_encode import EncoderWriter
 from strandline.wire.codec_plan import Layout, layout_of
 from strandline.wire.codec_source import Source
-from strandline.wire.primitive import Malformed, read_unsigned, unsigned
+from strandline.wire.primitive import Malformed, cut, read_unsigned, unsigned
 from strandline.wire.schema import Message
 
 M = TypeVar("M", bound=Message)
+Decoder = Callable[[memoryview, int], tuple[Any, int]]
+ITEMS_MAX = 250_000
 
 
 def decode_all(cls: type[M], version: int, buffer: Buffer) -> M:
@@ -44,9 +46,12 @@ def encode_bytes(value: Message, version: int) -> bytes:
 
 
 @cache
-def decoder_of(cls: type[Message], version: int) -> Callable[[memoryview, int], tuple[Any, int]]:
+def decoder_of(cls: type[Message], version: int, counts: bool = False) -> Decoder:
     """(buffer, position) -> (message, position after it). The message must have that version. Compiled when first asked
-    for, and apart from the encoder: a broker seldom needs both directions of one message."""
+    for, and apart from the encoder: a broker seldom needs both directions of one message.
+
+    `counts`: `Malformed` if all arrays together have more than `ITEMS_MAX` items. A few bytes can be an item that takes
+    a hundred in memory, and time to handle; only what is large can have so many."""
     layout = layout_of(cls, version)
     names: dict[str, Any] = {
         "read_unsigned": read_unsigned,
@@ -56,8 +61,11 @@ def decoder_of(cls: type[Message], version: int) -> Callable[[memoryview, int], 
     }
     source = Source(names)
     source.add("size = len(buffer)")
+    if counts:
+        source.add(f"items_left = {ITEMS_MAX}")
+        names["TOO_MANY"] = f"more than {ITEMS_MAX} items"
     source.open("try:")
-    message = DecoderWriter(source).layout(layout)
+    message = DecoderWriter(source, counts=counts).layout(layout)
     source.add(f"return {message}, position")
     source.close()
     source.open("except Unreadable as error:")
@@ -70,7 +78,7 @@ def decoder_of(cls: type[Message], version: int) -> Callable[[memoryview, int], 
 def encoder_of(cls: type[Message], version: int) -> Callable[[Any, bytearray], list[Buffer]]:
     """(message, what comes before it) -> buffers, the first of which begins with that. Compiled when first used."""
     layout = layout_of(cls, version)
-    source = Source({"unsigned": unsigned, "pack": pack})
+    source = Source({"unsigned": unsigned, "pack": pack, "cut": cut})
     source.add("chunks = []")
     writer = EncoderWriter(source)
     writer.layout(layout, "message")

@@ -15,8 +15,10 @@ from strandline.wire.codec_source import Source
 class DecoderWriter:
     """Generated locals: `buffer`, `position`, `size` (of the buffer)."""
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: Source, *, counts: bool = False) -> None:
+        """`counts`: the local `items_left` bounds how many items and tagged fields there are in all."""
         self.source = source
+        self.counts = counts
         self.letters: list[str] = []  # the run of fixed-width reads that is not written yet
         self.targets: list[str] = []
 
@@ -67,6 +69,7 @@ class DecoderWriter:
         source.add(f"{count}, position = read_unsigned(buffer, position - 1)")
         source.close()
         tag, end = source.name("tag"), source.name("end")
+        self.count(count)
         source.open(f"for _ in range({count}):")
         source.add(f"{tag}, position = read_unsigned(buffer, position)")
         source.add(f"{end}, position = read_unsigned(buffer, position)")
@@ -166,6 +169,11 @@ class DecoderWriter:
         source.close()
         return target
 
+    def count(self, items: str) -> None:
+        if self.counts:
+            self.source.add(f"items_left -= {items}")
+            self.source.add("if items_left < 0: raise Malformed(TOO_MANY)")
+
     def array(self, type_: Type, name: str) -> str:
         assert type_.item is not None
         assert type_.item.size_min() > 0, "the bytes that are left bound the count"
@@ -176,6 +184,7 @@ class DecoderWriter:
         source.add(
             f"if {count} * {type_.item.size_min()} > size - position: raise Malformed('{name}: more items than bytes')"
         )
+        self.count(count)
         if type_.item.shape is Shape.FIXED and type_.item.letter != "16s":
             source.add(f"{target} = unpack_from(f'>{{{count}}}{type_.item.letter}', buffer, position)")
             source.add(f"position += {count} * {WIDTH[type_.item.letter]}")

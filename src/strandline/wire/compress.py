@@ -21,6 +21,7 @@ XERIAL_MAGIC = b"\x82SNAPPY\x00"
 XERIAL_HEADER = XERIAL_MAGIC + struct.pack(">ii", 1, 1)
 XERIAL_BLOCK_SIZE = 32 << 10
 BLOCK_SIZE = struct.Struct(">i")
+GZIP_PIECE = 16 << 10
 
 
 class Codec(IntEnum):
@@ -129,23 +130,26 @@ def decompress_snappy_block(packed: bytes, limit: int) -> bytes:
 
 
 def decompress_gzip(packed: Buffer, limit: int) -> bytes:
-    """All members of a gzip file, one after another."""
-    rest, parts, size = bytes(packed), [], 0
+    """All members of a gzip file, one after another. It is read in pieces: what follows a member is copied, and there
+    may be a member every twenty bytes."""
+    whole, parts, size, position = memoryview(packed), [], 0, 0
+    member = zlib.decompressobj(31)
     while True:
-        member = zlib.decompressobj(31)
+        piece = whole[position : position + GZIP_PIECE]
+        if not piece:
+            raise Corrupt("gzip: the end is missing")
         try:
-            parts.append(member.decompress(rest, limit - size + 1))
+            parts.append(member.decompress(piece, limit - size + 1))
         except zlib.error as error:
             raise Corrupt(f"gzip: {error}") from None
         size += len(parts[-1])
         if size > limit:
             raise Oversized(f"gzip: larger than the limit of {limit} bytes")
-        if not member.eof:
-            raise Corrupt("gzip: the end is missing")
-        rest = member.unused_data
-        assert len(rest) < len(packed), "each member takes some bytes"
-        if not rest:
+        position += len(piece) - len(member.unused_data)
+        if member.eof and position == len(whole):
             return b"".join(parts)
+        if member.eof:
+            member = zlib.decompressobj(31)
 
 
 def decompress_growing(into: Callable[[bytes, bytearray], int], name: str, packed: Buffer, limit: int) -> bytes:

@@ -147,10 +147,13 @@ def records_without_key(header: BatchHeader, buffer: Buffer) -> tuple[int, ...] 
 
     Only compacted topics ask: it costs time per record.
     """
+    keyless = []
     try:
-        produced = list(records(header, buffer, PRODUCED_SIZE_MAX))
+        for delta, record in enumerate(records(header, buffer, PRODUCED_SIZE_MAX)):  # one at a time: they may be many
+            if record.offset != header.base_offset + delta:
+                return None
+            if record.key is None:
+                keyless.append(delta)
     except Corrupt:
         return None
-    if any(record.offset != header.base_offset + delta for delta, record in enumerate(produced)):
-        return None
-    return tuple(delta for delta, record in enumerate(produced) if record.key is None)
+    return tuple(keyless)

@@ -3,8 +3,9 @@
 Nobody says who it is, so all clients are User:ANONYMOUS. It is permitted everything about which there is no ACL.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
@@ -13,7 +14,6 @@ from confluent_kafka.admin import (
     AclBindingFilter,
     AclOperation,
     AclPermissionType,
-    AdminClient,
     ResourcePatternType,
     ResourceType,
 )
@@ -30,7 +30,13 @@ SOMEBODY_ELSE = AclBinding(
     ResourceType.TOPIC, "t", ResourcePatternType.LITERAL, "User:else", "*", AclOperation.ALL, AclPermissionType.ALLOW
 )
 ALL_OF_T = AclBindingFilter(
-    ResourceType.TOPIC, "t", ResourcePatternType.LITERAL, None, None, AclOperation.ANY, AclPermissionType.ANY
+    ResourceType.TOPIC,
+    "t",
+    ResourcePatternType.LITERAL,
+    None,  # every principal
+    None,  # every host
+    AclOperation.ANY,
+    AclPermissionType.ANY,
 )
 
 
@@ -45,7 +51,7 @@ def produced(producer: Producer) -> str:
     """The name of the error that the record got; empty if it was written."""
     errors: list[str] = []
     try:
-        producer.produce("t", b"v", on_delivery=lambda error, _: errors.append("" if error is None else error.name()))
+        producer.produce("t", b"v", on_delivery=lambda error, _: errors.append(name_of(error)))
     except KafkaException as refused:  # it knows already, from metadata
         return str(refused.args[0].name())
     producer.flush(20)
@@ -55,18 +61,22 @@ def produced(producer: Producer) -> str:
 def consumed(consumer: Consumer) -> str:
     """The same for the next record, or error, that is read."""
     while (message := consumer.poll(20)) is not None:
-        return "" if message.error() is None else message.error().name()
+        return name_of(message.error())
     raise AssertionError("nothing came")
 
 
-def done(futures: dict[object, object]) -> None:
+def name_of(error: Any) -> str:
+    return "" if error is None else str(error.name())
+
+
+def done(futures: Mapping[Any, Any]) -> None:
     for future in futures.values():
-        future.result(10)  # type: ignore[attr-defined]  # a future
+        future.result(10)
 
 
 def test_a_right_that_is_taken_away_is_gone_at_once_and_one_that_is_given_back_is_there(guarded: LocalCluster) -> None:
     servers = guarded.bootstrap
-    admin: AdminClient = admin_of(guarded)
+    admin = admin_of(guarded)
     producer = Producer({"bootstrap.servers": servers, "topic.metadata.refresh.interval.ms": 100})
     consumer = Consumer({"bootstrap.servers": servers, "group.id": "g", "auto.offset.reset": "earliest"})
     consumer.assign([TopicPartition("t", 0, 0)])
@@ -79,7 +89,7 @@ def test_a_right_that_is_taken_away_is_gone_at_once_and_one_that_is_given_back_i
         assert produced(producer) == DENIED
         assert consumed(consumer) == DENIED
         assert "t" not in admin.list_topics(timeout=10).topics
-        assert admin.list_topics("t", timeout=10).topics["t"].error.name() == DENIED
+        assert name_of(admin.list_topics("t", timeout=10).topics["t"].error) == DENIED
 
         done(admin.delete_acls([ALL_OF_T]))
         until(lambda: produced(producer) == "")

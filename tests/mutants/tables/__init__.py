@@ -10,6 +10,7 @@ from tests.mutants.tables.controller.moves import MOVES
 from tests.mutants.tables.controller.partitions import PARTITIONS
 from tests.mutants.tables.faces import FACES
 from tests.mutants.tables.group import GROUP
+from tests.mutants.tables.hostile import HOSTILE
 from tests.mutants.tables.limits import LIMITS
 from tests.mutants.tables.log.log import LOG
 from tests.mutants.tables.log.log_parts import LOG_PARTS
@@ -25,6 +26,7 @@ from tests.mutants.tables.replica.replica import REPLICA
 from tests.mutants.tables.replica.returned import RETURNED
 from tests.mutants.tables.replica.stops import STOPS
 from tests.mutants.tables.replica.wholeness import WHOLENESS
+from tests.mutants.tables.sasl import SASL
 from tests.mutants.tables.tls import TLS
 from tests.mutants.tables.txn.kafkas_bugs import KAFKAS_BUGS
 from tests.mutants.tables.txn.kip_defences import KIP_DEFENCES
@@ -45,6 +47,7 @@ MUTANTS: dict[str, Mutant] = table(
     *DIRECTORIES.values(),
     *FACES.values(),
     *GROUP.values(),
+    *HOSTILE.values(),
     *KIP_TRANSACTIONS.values(),
     *KIP_DEFENCES.values(),
     *KAFKAS_BUGS.values(),
@@ -62,6 +65,7 @@ MUTANTS: dict[str, Mutant] = table(
     *REPLICA.values(),
     *RETURNED.values(),
     *STOPS.values(),
+    *SASL.values(),
     *TLS.values(),
     *TRANSACTION_COMMANDS.values(),
     *TRANSACTIONS.values(),

@@ -24,6 +24,41 @@ def row(name: str, file: str, old: str, new: str, tests: tuple[str, ...]) -> Mut
 
 AUTHORIZING = table(
     row(
+        "an acl of an ipv4 address does not count on sockets of ipv6",
+        "security/acls/index.py",
+        "    return str(address.ipv4_mapped or address) if isinstance(address, IPv6Address) else str(address)\n",
+        "    return str(address)\n",
+        ("unit/authorizing/test_table.py::test_an_acl_is_about_an_address_however_a_socket_or_java_writes_it",),
+    ),
+    row(
+        "a node proves the secret to whoever asks in place of the one that it means",
+        "security/sasl/node_secret.py",
+        """        if told.get("i") != str(ITERATIONS) or told.get("s") != b64encode(salt_of(self.node)).decode():\n""",
+        """        if told.get("i") != str(ITERATIONS):\n""",
+        ("unit/security/test_node_secret.py::test_a_proof_is_for_one_node_and_cannot_be_passed_on_to_another_or_back",),
+    ),
+    row(
+        "who is connected to decides how long a node hashes",
+        "security/sasl/node_secret.py",
+        """        if told.get("i") != str(ITERATIONS) or told.get("s") != b64encode(salt_of(self.node)).decode():\n""",
+        """        if told.get("s") != b64encode(salt_of(self.node)).decode():\n""",
+        ("unit/security/test_node_secret.py::test_a_stranger_does_not_decide_how_long_a_node_hashes",),
+    ),
+    row(
+        "everybody may ask a controller which controllers there are",
+        f"{GATE}/table.py",
+        "DESCRIBE_CLUSTER: cluster.describe_controllers}",
+        "DESCRIBE_CLUSTER: cluster.describe_cluster}",
+        TABLE,
+    ),
+    row(
+        "a client of a controller writes down itself who asks for an election",
+        "broker/route.py",
+        "    if not received.caller.is_node:\n        received = replace(received, message=signed(received))\n",
+        "",
+        ("unit/broker/test_forward.py::test_a_client_of_a_controllers_listener_does_not_write_down_itself_who_it_is",),
+    ),
+    row(
         "an acl that denies outweighs nothing",
         AUTHORIZER,
         "                    if acl.operation in (operation, AclOperation.ALL):\n                        return False",
@@ -63,7 +98,7 @@ AUTHORIZING = table(
         AUTHORIZER,
         "for length in range(1, len(name) + 1))",
         "for length in range(1, 1))",
-        ORACLE,
+        ("property/test_authorizer.py::test_something_is_left_unless_all_that_is_allowed_is_denied",),
     ),
     row(
         "everybody is permitted what no acl is about before any acl is known",
@@ -121,15 +156,22 @@ AUTHORIZING = table(
     row(
         "an id that is not known is in a session",
         f"{GATE}/fetching.py",
-        "    if name is not None and rights.allows(READ, TOPIC, name):",
-        "    if name is None or rights.allows(READ, TOPIC, name):",
+        "    if name is not None and rights.may_topic(READ, name, ",
+        "    if name is None or rights.may_topic(READ, name, ",
         sessions("test_an_id_that_is_not_known_yet_is_in_no_session"),
     ),
     row(
         "a batch that calls itself transactional is written without a transactional id",
         f"{GATE}/records.py",
-        "                is_transactional = True",
-        "                pass",
+        "    return any(\n        batch is not None",
+        "    return all(\n        batch is None",
+        hiding("test_a_batch_is_of_a_transaction_if_it_says_so_itself"),
+    ),
+    row(
+        "a topic that may be written to may be written to in anybody's transaction",
+        f"{GATE}/records.py",
+        "                if records[ATTRIBUTES_AT] & TRANSACTIONAL:",
+        "                if records is None:",
         hiding("test_a_batch_is_of_a_transaction_if_it_says_so_itself"),
     ),
     row(

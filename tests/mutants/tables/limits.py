@@ -13,6 +13,21 @@ def row(name: str, file: str, old: str, new: str, *tests: str) -> Mutant:
 
 LIMITS = table(
     row(
+        "clients that shake no hands keep nodes out",
+        "server/network/net.py",
+        "HANDSHAKES_MAX * (2 if listener.name in self.limits.config.node_listeners else 1)",
+        "HANDSHAKES_MAX",
+        "unit/server/test_tls.py::test_clients_that_shake_no_hands_leave_places_for_nodes",
+    ),
+    row(
+        "requests of closed connections wait for the broker to join",
+        "broker/node.py",
+        "            self.early = [held for held in self.early if held.to.connection != event.connection]\n",
+        "            pass\n",
+        "unit/authorizing/test_sessions.py::"
+        "test_who_comes_and_goes_before_the_broker_has_joined_takes_no_place_of_others",
+    ),
+    row(
         "nodes wait for clients to close connections",
         "server/network/limits.py",
         "        if self.total >= config.connections_max and not is_protected:\n",
@@ -66,17 +81,24 @@ LIMITS = table(
     row(
         "a refused connection is a line, however many there were",
         "server/network/accepting.py",
-        "        if self.log_limit.may_print(kind, address, self.now_ms()):\n",
-        "        if self.log_limit.may_print(kind, address, self.now_ms()) or kind:\n",
+        "            if self.log_limit.may_print(REFUSED, address, now_ms):\n",
+        "            if self.log_limit.may_print(REFUSED, address, now_ms) or why:\n",
         f"{SLOW_TESTS}::test_over_the_number_of_an_address_connections_are_closed_and_the_log_stays_small",
     ),
     row(
         "answers are as large as ever while slow clients hold memory",
         "base/answer_memory.py",
-        "        self.answer_max = max(self.bytes_max - self.held - self.given, 0) // 4\n",
-        "        self.answer_max = max(self.bytes_max - self.given, 0) // 4\n",
-        f"{ANSWERS_TESTS}::test_an_answer_has_at_most_a_quarter_of_what_is_free_and_always_one_batch",
+        "        free = self.bytes_max - self.held - self.given\n",
+        "        free = self.bytes_max - self.given\n",
+        f"{ANSWERS_TESTS}::test_an_answer_has_at_most_a_quarter_of_what_is_free_and_one_batch_at_the_bound",
         f"{ANSWERS_TESTS}::test_what_is_held_and_given_is_subtracted_and_small_answers_are_not_counted",
+    ),
+    row(
+        "above the bound each Fetch gets one batch more",
+        "replica/serving/reading.py",
+        "                if (left > 0 or size == left) and not",
+        "                if (left > 0 or size == 0) and not",
+        f"{ANSWERS_TESTS}::test_above_the_bound_a_fetch_waits_and_gets_nothing_when_its_time_is_over",
     ),
     row(
         "one step may make any number of large answers",

@@ -24,6 +24,22 @@ QUOTAS = table(
         (f"{RATES}::test_a_bucket_holds_what_all_windows_allow_and_fills_at_the_limit",),
     ),
     Mutant(
+        "a wait may be infinite",
+        "broker/quotas/rates.py",
+        "    return round(min(max(0.0, ms), WAIT_MS_MAX))\n",
+        "    return round(max(0.0, ms))\n",
+        Breaks.ANSWERS,
+        (f"{RATES}::test_no_limit_that_a_quota_may_have_makes_a_wait_that_is_not_a_number",),
+    ),
+    Mutant(
+        "each client id that a client invents is counted apart",
+        "broker/quotas/throttling.py",
+        "        if len(self.rates) < RATES_MAX or at in self.rates or not quota.client_id:\n            return at\n",
+        "        return at\n",
+        Breaks.ANSWERS,
+        (f"{THROTTLING}::test_a_client_that_invents_ids_neither_fills_memory_nor_escapes_its_quota",),
+    ),
+    Mutant(
         "the quota of a client id comes before that of any user",
         "broker/quotas/limits.py",
         "        ((None, ABSENT), True, False),\n        ((ABSENT, client_id), False, True),\n",

@@ -50,10 +50,18 @@ TLS = table(
     Mutant(
         "a certificate file that cannot be used is reported again and again",
         "server/tls/listener_tls.py",
-        "        self.settings, self.stamps = settings, found\n        return self.read(settings)\n",
-        "        new = self.read(settings)\n        self.settings, self.stamps = settings, found\n        return new\n",
+        "        self.settings, self.stamps = settings, found\n",
+        "        self.read(settings)\n        self.settings, self.stamps = settings, found\n",
         Breaks.ANSWERS,
         (f"{SERVER}test_a_changed_file_is_used_for_new_connections_and_old_ones_stay",),
+    ),
+    Mutant(
+        "what a running node is given is not looked at",
+        "server/tls/listener_tls.py",
+        "        if problems:\n",
+        "        if False:\n",
+        Breaks.ANSWERS,
+        (f"{SERVER}test_what_a_running_node_is_given_must_make_sense_too",),
     ),
     Mutant(
         "a certificate that no rule maps is everybody's",
@@ -70,6 +78,22 @@ TLS = table(
         "ssl_handshake_timeout=3600",
         Breaks.ANSWERS,
         (f"{SERVER}test_a_handshake_that_takes_too_long_ends",),
+    ),
+    Mutant(
+        "a whole answer is encrypted at once, and is not counted",
+        "server/network/encrypted.py",
+        "PIECE_BYTES = 256 * 1024",
+        "PIECE_BYTES = 1 << 30",
+        Breaks.ANSWERS,
+        (f"{SERVER}test_what_a_client_does_not_read_waits_unencrypted_and_counted_and_arrives_in_order",),
+    ),
+    Mutant(
+        "a client that reads again stays unheard",
+        "server/network/encrypted.py",
+        "            self.is_paused = False\n            self.on_resume()\n",
+        "            self.is_paused = False\n",
+        Breaks.ANSWERS,
+        (f"{SERVER}test_a_client_that_reads_again_is_read_from_again",),
     ),
     Mutant(
         "controllers are reached with the settings of brokers",

@@ -108,6 +108,7 @@ CODE = rows("""
     IncrementalAlterConfigs      AlterConfigs     Group
     ElectLeaders                 Alter            Cluster
     Metadata                     Describe         Cluster
+    DescribeCluster              Alter            Cluster
     DescribeTransactions         Describe         Topic
 """)
 # Since KIP-679 whoever may write may do so idempotently; a leader is elected by who may alter the cluster.
@@ -128,4 +129,5 @@ OWN = rows("""
     DescribeLosses               Describe         Cluster
     DescribeLosses               Describe         Topic
     AcknowledgeLosses            Alter            Cluster
+    Quarantine                   ClusterAction    Cluster
 """)

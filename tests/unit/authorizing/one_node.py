@@ -11,6 +11,7 @@ from strandline.base.effects import (
     Endpoint,
     Halt,
     Received,
+    Refuse,
     Reply,
     ReplyTo,
     Save,
@@ -66,6 +67,7 @@ class OneNode:
         self.sequence = 0
         self.answers: dict[tuple[int, int], Any] = {}
         self.closed: list[int] = []
+        self.refused: list[int] = []  # answered, and closed later
         self.perform(self.node.start(self.now))
         while self.node.early is not None:
             self.wait()
@@ -82,6 +84,9 @@ class OneNode:
                 case Reply(to=to, message=message):
                     assert (to.connection, to.sequence) not in self.answers, "answered once"
                     self.answers[to.connection, to.sequence] = message
+                case Refuse(to=to, message=message):
+                    self.answers[to.connection, to.sequence] = message
+                    self.refused.append(to.connection)
                 case Close(connection=connection):
                     self.closed.append(connection)
                 case Halt(why=why):

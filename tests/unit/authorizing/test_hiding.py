@@ -393,7 +393,11 @@ def test_a_batch_is_of_a_transaction_if_it_says_so_itself() -> None:
     batch[22] |= 0x10
     data = type(topic.partition_data[0])(index=0, records=bytes(batch))
     request = ProduceRequest(acks=-1, timeout_ms=1000, topic_data=(type(topic)(name="a", partition_data=(data,)),))
-    assert codes(node.ask(request, 9)) == [E.TRANSACTIONAL_ID_AUTHORIZATION_FAILED]
+    denied = [E.TRANSACTIONAL_ID_AUTHORIZATION_FAILED]
+    assert codes(node.ask(request, 9)) == denied
+    assert codes(node.produce("a")) == [0]
+    assert codes(node.ask(request, 9)) == denied, "nor when the topic is known to be permitted"
+    assert codes(node.ask(produce_request("a", transactional_id="x"), 9)) == denied
 
 
 # --- who, and from where

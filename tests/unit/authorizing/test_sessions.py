@@ -13,7 +13,7 @@ from tests.unit.authorizing.one_node import (
     produce_request,
 )
 
-from strandline.base.effects import Caller, Received, ReplyTo
+from strandline.base.effects import Caller, Disconnected, Received, ReplyTo
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import Uuid
 from strandline.metadata.acls import AclOperation
@@ -153,6 +153,16 @@ def test_who_has_come_before_the_broker_has_joined_is_judged_when_it_is_let_in()
     node.node.gate.authorizer.follow(image.acls, image.acls_version)
     node.perform(node.node.let_clients_in(node.now))
     assert node.answers[1, 1_000].responses[0].partition_responses[0].error_code == 0
+
+
+def test_who_comes_and_goes_before_the_broker_has_joined_takes_no_place_of_others() -> None:
+    node = begun()
+    node.node.early = []
+    for connection in (1, 2):
+        to = ReplyTo(connection, 1_000, 0, ProduceRequest.api_key, 9)
+        node.node.received(Received(to, Caller("test", HOST, "PLAINTEXT", ANN), produce_request("b")), node.now)
+    node.node.disconnected(Disconnected(1), node.now)
+    assert [held.to.connection for held in node.node.early] == [2]
 
 
 def test_a_controller_judges_clients_of_its_own_listener() -> None:

@@ -24,11 +24,12 @@ from tests.unit.authorizing.one_node import (
 
 from strandline.base.effects import Caller, Received, ReplyTo
 from strandline.base.errors import ErrorCode
+from strandline.base.ids import Uuid
 from strandline.base.value import Value
 from strandline.broker.authorizing.fetching import FetchSessions
 from strandline.broker.authorizing.table import broker_rows, controller_rows
 from strandline.broker.route import BROKER_ROUTES, CONTROLLER_ROUTES
-from strandline.metadata.acls import Acl, AclOperation, ResourceType
+from strandline.metadata.acls import Acl, AclOperation, AclPermission, ResourceType
 from strandline.security.acls.authorizer import Authorizer
 from strandline.wire.api import API_BY_KEY, api_of
 from strandline.wire.messages.brokers.allocate_producer_ids import AllocateProducerIdsRequest
@@ -44,6 +45,7 @@ from strandline.wire.messages.cluster.alter_replica_log_dirs import (
     AlterReplicaLogDirsRequest,
     AlterReplicaLogDirTopic,
 )
+from strandline.wire.messages.cluster.describe_cluster import DescribeClusterRequest
 from strandline.wire.messages.cluster.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
 from strandline.wire.messages.cluster.describe_log_dirs import DescribeLogDirsRequest
 from strandline.wire.messages.cluster.describe_quorum import DescribeQuorumRequest
@@ -69,6 +71,7 @@ from strandline.wire.messages.groups.offset_fetch import (
 )
 from strandline.wire.messages.groups.sync_group import SyncGroupRequest
 from strandline.wire.messages.own.acknowledge_losses import AcknowledgeLossesRequest
+from strandline.wire.messages.own.quarantine import QuarantineRequest
 from strandline.wire.messages.quorum.begin_quorum_epoch import BeginQuorumEpochRequest
 from strandline.wire.messages.quorum.end_quorum_epoch import EndQuorumEpochRequest
 from strandline.wire.messages.quorum.fetch_snapshot import FetchSnapshotRequest
@@ -332,6 +335,7 @@ CASES: tuple[Case, ...] = (
     Case(ListPartitionReassignmentsRequest(), 0, C, DESCRIBE),
     Case(DescribeQuorumRequest(), 1, C, DESCRIBE),
     Case(DescribeQuorumRequest(), 1, C, DESCRIBE, "CONTROLLER"),
+    Case(DescribeClusterRequest(endpoint_type=2), 1, C, ALTER, "CONTROLLER"),
     Case(UpdateFeaturesRequest(), 1, C, ALTER),
     Case(UnregisterBrokerRequest(broker_id=77), 0, C, ALTER),
     Case(UnregisterBrokerRequest(broker_id=77), 0, C, ALTER, "CONTROLLER"),
@@ -349,6 +353,7 @@ CASES: tuple[Case, ...] = (
     Case(DescribeTransactionsRequest(transactional_ids=("x",)), 0, X, ((on_transaction(Op.DESCRIBE, "x"),),)),
     Case(DescribeTopicPartitionsRequest(topics=(TopicRequest(name="t"),)), 0, T, ((on_topic(Op.DESCRIBE, "t"),),)),
     Case(AcknowledgeLossesRequest(), 0, C, ALTER),
+    of_controllers(QuarantineRequest()),
     Case(AcknowledgeLossesRequest(), 0, C, ALTER, "CONTROLLER"),
 )
 
@@ -462,3 +467,16 @@ def test_nobody_is_permitted_anything_before_acls_are_known() -> None:
     assert authorizer.rights("User:root", HOST).allows(*asked)
     authorizer.follow({}, 0)
     assert authorizer.rights(ANN, HOST).allows(*asked)
+
+
+def test_an_acl_is_about_an_address_however_a_socket_or_java_writes_it() -> None:
+    """A socket that is bound to :: has addresses of IPv4 as ::ffff:10.0.0.1."""
+    asked = Op.READ, ResourceType.TOPIC, "t"
+    everybody, denied = on_topic(Op.READ, "t"), AclPermission.DENY
+    ways = (("10.0.0.1", "::ffff:10.0.0.1"), ("::ffff:10.0.0.1", "10.0.0.1"), ("0:0:0:0:0:0:0:1", "::1"))
+    for version, (written, connected) in enumerate(ways):
+        authorizer = Authorizer(frozenset(), allows_if_no_acl=False)
+        no = on_topic(Op.READ, "t", host=written, permission=denied)
+        authorizer.follow({Uuid(b"y" * 16): everybody, Uuid(b"n" * 16): no}, version)
+        assert not authorizer.rights(ANN, connected).allows(*asked), (written, connected)
+        assert authorizer.rights(ANN, "10.0.0.2").allows(*asked)

@@ -1,10 +1,22 @@
 """Requests for the controller: passed on, tried again while it moves, answered in their own form when time is up."""
 
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
-from strandline.base.effects import NAME_SHOWN, Answered, Caller, Effect, Failed, Failure, Reply, ReplyTo, ToController
+from strandline.base.effects import (
+    NAME_SHOWN,
+    Answered,
+    Caller,
+    Effect,
+    Failed,
+    Failure,
+    Received,
+    Reply,
+    ReplyTo,
+    ToController,
+)
 from strandline.base.errors import ErrorCode as E
 from strandline.base.time import NEVER, Instant
 from strandline.broker.forward import ANSWER_MS, RETRY_MS, WAITING_MAX, Forwarding
@@ -17,6 +29,7 @@ from strandline.broker.route import (
     to_controller,
     to_controller_within_quota,
 )
+from strandline.controller.acknowledging import NAME_MAX
 from strandline.wire.codec import encode_bytes
 from strandline.wire.messages.cluster import alter_configs
 from strandline.wire.messages.cluster.alter_configs import AlterConfigsRequest
@@ -134,6 +147,23 @@ def test_the_client_is_named_in_a_short_line() -> None:
     assert Caller("an\nadmin", "10.0.0.1", "PLAINTEXT").named == "anadmin at 10.0.0.1"
     assert Caller("", "10.0.0.1", "PLAINTEXT").named == "somebody at 10.0.0.1"
     assert len(Caller("x" * 9000, "h", "PLAINTEXT").named) == NAME_SHOWN + len(" at h")
+    assert Caller("app", "h", "SASL", "User:an\nn").named == "User:ann (app) at h", "who it is, then what it says"
+
+
+def test_a_client_of_a_controllers_listener_does_not_write_down_itself_who_it_is() -> None:
+    seen: list[Any] = []
+    controller = SimpleNamespace(step=lambda received, now: seen.append(received.message) or [])
+    for forged in (ElectLeadersRequest(asked_by="boss"), AcknowledgeLossesRequest(asked_by="boss")):
+        for is_node in (False, True):
+            caller = Caller("app", "10.0.0.1", "CONTROLLER", "User:ann", is_node)
+            to_controller(cast(Any, SimpleNamespace(controller=controller)), Received(TO, caller, forged), T)
+    by_client, by_node = [message.asked_by for message in seen[::2]], [message.asked_by for message in seen[1::2]]
+    assert by_client == ["User:ann (app) at 10.0.0.1", "boss (User:ann (app) at 10.0.0.1)"]
+    assert by_node == ["boss", "boss"], "a node has asked whoever asked it"
+    talker = AcknowledgeLossesRequest(asked_by="b" * NAME_MAX)
+    caller = Caller("c" * 999, "h" * 39, "CONTROLLER", "User:" + "u" * 999)
+    to_controller(cast(Any, SimpleNamespace(controller=controller)), Received(TO, caller, talker), T)
+    assert seen[-1].asked_by.endswith(caller.named + ")") and len(seen[-1].asked_by) <= NAME_MAX, "nothing is cut off"
 
 
 def test_what_this_node_asks_itself_answers_nobody() -> None:

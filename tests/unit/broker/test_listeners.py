@@ -16,6 +16,7 @@ BASE = {
     "inter.broker.listener.name": "SSL",
     "ssl.keystore.location": "/k.pem",
     "ssl.truststore.location": "/t.pem",
+    "sasl.enabled.mechanisms": "SCRAM-SHA-512",
 }
 MAP = "listener.security.protocol.map"
 PLAIN = {MAP: None, "inter.broker.listener.name": None}

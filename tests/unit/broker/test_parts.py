@@ -59,6 +59,7 @@ def test_a_node_knows_the_number_of_each_listeners_protocol(disk: SimDisk) -> No
     changes = {
         "listeners": "INSIDE://h:1,OUTSIDE://h:2,CONTROLLER://h:3",
         "listener_security_protocol_map": "INSIDE:SSL,OUTSIDE:SASL_SSL,CONTROLLER:PLAINTEXT",
+        "sasl_enabled_mechanisms": "SCRAM-SHA-512",
         "inter_broker_listener_name": "INSIDE",
         "ssl_keystore_location": "/k.pem",
     }

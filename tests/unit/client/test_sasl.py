@@ -3,7 +3,9 @@
 import hashlib
 import hmac
 import secrets
+import time
 from base64 import b64decode, b64encode
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,11 +14,13 @@ from tests.unit.client.scripted import ScriptedBroker, Session
 from strandline.base.errors import ErrorCode
 from strandline.client.cluster import Cluster
 from strandline.client.config import ClientConfig
+from strandline.client.connection import Connection
 from strandline.client.errors import AuthenticationFailed, BadOption
-from strandline.client.security.sasl_options import credentials_in
+from strandline.client.security.sasl_options import TOKEN_URL, credentials_in
 from strandline.security.scram import HASHES, Scram
 from strandline.wire.messages.cluster.sasl_authenticate import SaslAuthenticateRequest, SaslAuthenticateResponse
 from strandline.wire.messages.cluster.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
+from strandline.wire.messages.topics.metadata import MetadataRequest
 
 # RFC 7677, section 3
 NONCE = "rOprNGfwEbeRWgbNEkqO"
@@ -115,7 +119,7 @@ class ScramServer:
         return "v=" + b64encode(hmac.digest(self.server_key, everything, self.hash)).decode()
 
 
-def asking(mechanism: str) -> ScriptedBroker:
+def asking(mechanism: str, lifetime_ms: int = 0) -> ScriptedBroker:
     """A broker that knows alice, by this mechanism alone."""
 
     def handshake(session: Session, request: SaslHandshakeRequest) -> SaslHandshakeResponse:
@@ -124,7 +128,13 @@ def asking(mechanism: str) -> ScriptedBroker:
 
     def authenticate(session: Session, request: SaslAuthenticateRequest) -> SaslAuthenticateResponse:
         said = bytes(request.auth_bytes).decode()
-        if mechanism == "PLAIN":
+        if mechanism == "OAUTHBEARER" and said != "n,,\x01auth=Bearer alice.token\x01\x01":
+            if said != "\x01":
+                return SaslAuthenticateResponse(auth_bytes=b'{"status":"invalid_token"}')
+            answer = None
+        elif mechanism == "OAUTHBEARER":
+            answer = ""
+        elif mechanism == "PLAIN":
             answer = "" if said == "\0alice\0s3cret,=ü" else None
         else:
             session.scram = session.scram or ScramServer(mechanism[6:].lower().replace("-", ""), "alice", "s3cret,=ü")
@@ -132,7 +142,7 @@ def asking(mechanism: str) -> ScriptedBroker:
         if answer is None:
             code = ErrorCode.SASL_AUTHENTICATION_FAILED
             return SaslAuthenticateResponse(error_code=code, error_message="invalid credentials")
-        return SaslAuthenticateResponse(auth_bytes=answer.encode())
+        return SaslAuthenticateResponse(auth_bytes=answer.encode(), session_lifetime_ms=lifetime_ms)
 
     def metadata(session: Session, request: Any) -> Any:
         assert any(isinstance(said, SaslAuthenticateRequest) for said in session.said), "nobody has been authenticated"
@@ -184,6 +194,61 @@ def test_an_unknown_user_is_rejected_at_once_and_no_secret_is_printed(mechanism:
         assert len(broker.sessions) == 1  # wrong passwords are not tried again: accounts are locked for less
 
 
+def test_a_token_is_read_from_its_file_for_each_connection(tmp_path: Path) -> None:
+    path = tmp_path / "my token"
+    with asking("OAUTHBEARER") as broker:
+        url = path.as_uri()
+        config = ClientConfig.of(options(broker, "OAUTHBEARER", **{TOKEN_URL.replace(".", "_"): url}))
+        for content, error, why in (
+            (None, BadOption, "No such file"),
+            ("two words", BadOption, "one word"),
+            ("forged", AuthenticationFailed, r"refuses the token in .*my token \(OAUTHBEARER\): invalid credentials"),
+        ):
+            if content is not None:
+                path.write_text(content)
+            with Cluster(config) as cluster, pytest.raises(error, match=why) as caught:
+                cluster.brokers()
+            assert "forged" not in str(caught.value)
+        path.write_text("alice.token\n")
+        with Cluster(config) as cluster:
+            assert list(cluster.brokers()) == [1]
+
+
+def test_where_no_token_can_come_from_is_said() -> None:
+    with ScriptedBroker() as broker:
+        for url, why in (("", "is missing"), ("https://host/token", "is not the file: URL")):
+            with pytest.raises(BadOption, match=why):
+                ClientConfig.of(options(broker, "OAUTHBEARER", **{TOKEN_URL.replace(".", "_"): url}))
+
+
+def test_a_session_is_renewed_before_the_broker_insists_and_answers_stay_what_they_are() -> None:
+    with asking("PLAIN", lifetime_ms=1000) as broker:
+        config = ClientConfig.of(options(broker, "PLAIN", sasl_username="alice", sasl_password="s3cret,=ü"))
+        connection = Connection("127.0.0.1", broker.port, config)
+        said = broker.sessions[0].said
+        connection.ask(MetadataRequest())
+        assert [type(message) for message in said[1:]] == [
+            SaslHandshakeRequest,
+            SaslAuthenticateRequest,
+            MetadataRequest,
+        ]
+        assert 0.8 < connection.log_in_at - time.monotonic() <= 0.85
+        before, shown = connection.buffer, bytes(connection.buffer)
+        connection.log_in_at = time.monotonic()
+        connection.ask(MetadataRequest())
+        assert [type(message) for message in said[4:]] == [
+            SaslHandshakeRequest,
+            SaslAuthenticateRequest,
+            MetadataRequest,
+        ]
+        assert bytes(before) == shown, "somebody may still look at the last answer"
+        connection.send(MetadataRequest(), 1)
+        connection.log_in_at = time.monotonic()
+        connection.send(MetadataRequest(), 1)
+        assert len(connection.in_flight) == 2, "not while an answer is awaited"
+        connection.close()
+
+
 def test_another_mechanism_and_none() -> None:
     with (
         asking("PLAIN") as broker,
@@ -215,7 +280,7 @@ def test_login_modules_are_read_as_java_reads_them(text: str, found: tuple[str, 
     ("more", "message"),
     [
         ({"sasl_username": "a"}, "SASL needs a user name and a password"),
-        ({"sasl_jaas_config": "nonsense with s3cret"}, "is not `LoginModule required"),
+        ({"sasl_jaas_config": "nonsense with s3cret"}, "is not of the form: LoginModule required"),
         ({"sasl_jaas_config": jaas("ScramLoginModule")}, "login module ScramLoginModule does not speak PLAIN"),
     ],
 )

@@ -301,3 +301,14 @@ def test_partitions_are_added_behind_the_old_ones() -> None:
     assert {cluster.partition("t", i).leader for i in (2, 3)} == {1, 2}
     twice = widen(cluster, more("t", 5), more("t", 6))
     assert [r.error_code for r in twice] == [E.INVALID_REQUEST] * 2
+
+
+def test_a_request_that_no_batch_of_the_metadata_log_can_hold_changes_nothing() -> None:
+    """Kafka: "Unable to perform excessively large batch operation." """
+    cluster = Cluster(2)
+    long = config("leader.replication.throttled.replicas", ",".join(["0:1"] * 8_000))
+    before = list(cluster.log.records)
+    answer = create(cluster, *(creatable(f"t{number}", 1, 1, configs=long) for number in range(300)))
+    assert {row.error_code for row in answer} == {ErrorCode.POLICY_VIOLATION}
+    assert cluster.log.records == before
+    assert not create(cluster, creatable("t", 1, 1, configs=long))[0].error_code

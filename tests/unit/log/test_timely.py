@@ -1,16 +1,32 @@
 """message.timestamp.type, and how far a record's timestamp may be from the broker's clock."""
 
+from struct import pack_into
+
 import pytest
 from tests.rows import each
 from tests.unit.log.logs import NOW, append, content, open_log, produced, small
 
 from strandline.base.errors import ErrorCode
 from strandline.base.time import Instant
+from strandline.log import timestamps
 from strandline.log.config import LONG_MAX, LogConfig
 from strandline.log.log import Log
 from strandline.log.refusals import Refused
+from strandline.log.timestamps import Found
 from strandline.sim.world.disk import SimDisk
-from strandline.wire.batch import HEADER_SIZE, NO_TIMESTAMP, batches, build, read_header, repacked, why_invalid
+from strandline.wire.batch import (
+    CRC_AT,
+    HEADER_SIZE,
+    MAX_TIMESTAMP_AT,
+    NO_TIMESTAMP,
+    append_record,
+    batches,
+    build,
+    crc_of,
+    read_header,
+    repacked,
+    why_invalid,
+)
 from strandline.wire.compress import Codec
 from strandline.wire.record import all_records
 
@@ -147,3 +163,23 @@ def test_a_topic_of_producers_times_has_no_batch_that_claims_to_be_stamped() -> 
     assert not header.is_log_append_time
     assert why_invalid(header, content(log)) is None
     assert [record.timestamp for record in all_records(content(log))] == [3]
+
+
+def test_a_timestamp_that_no_answer_can_name_is_not_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A record has the difference to its batch's first timestamp, and both together may have more than 64 bits. Such a
+    batch counts as one record, as does one that unpacks to more than may be looked at."""
+    last = (1 << 63) - 1
+    record = bytearray()
+    append_record(record, 0, 0, (last, None, b"v", ()))
+    batch = bytearray(build([(1 << 62, None, b"v", ())])[:HEADER_SIZE] + record)
+    pack_into(">i", batch, 8, len(batch) - 12)
+    pack_into(">q", batch, MAX_TIMESTAMP_AT, 7)
+    pack_into(">I", batch, CRC_AT, crc_of(read_header(batch), batch))
+    log = open_log(SimDisk())
+    append(log, bytes(batch))
+    assert log.offset_for_timestamp(5) == Found(7, 0, 0)
+    assert log.offset_of_max_timestamp() == Found(7, 0, 0)
+    append(log, at(8, 9, codec=Codec.GZIP))
+    assert log.offset_for_timestamp(8) == Found(8, 1, 0)
+    monkeypatch.setattr(timestamps, "PRODUCED_SIZE_MAX", 3)
+    assert log.offset_for_timestamp(8) == Found(9, 1, 0)

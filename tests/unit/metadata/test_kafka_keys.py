@@ -208,6 +208,27 @@ ssl.endpoint.identification.algorithm STRING https read-only =
 ssl.principal.mapping.rules STRING DEFAULT read-only -
 """
 
+# Kafka's default of mechanisms is GSSAPI; changes need a restart here.
+SASL = """
+sasl.enabled.mechanisms LIST - read-only -
+sasl.jaas.config PASSWORD - read-only -
+sasl.mechanism.inter.broker.protocol STRING - read-only -
+sasl.mechanism.controller.protocol STRING - read-only -
+sasl.server.max.receive.size INT 524288 read-only >=1
+sasl.server.callback.handler.class STRING - read-only -
+connections.max.reauth.ms LONG 0 read-only -
+connection.failed.authentication.delay.ms INT 100 read-only >=0
+sasl.oauthbearer.jwks.endpoint.url STRING - read-only -
+sasl.oauthbearer.jwks.endpoint.refresh.ms LONG 3600000 read-only -
+sasl.oauthbearer.jwks.endpoint.retry.backoff.ms LONG 100 read-only -
+sasl.oauthbearer.jwks.endpoint.retry.backoff.max.ms LONG 10000 read-only -
+sasl.oauthbearer.expected.audience LIST - read-only -
+sasl.oauthbearer.expected.issuer STRING - read-only -
+sasl.oauthbearer.scope.claim.name STRING scope read-only -
+sasl.oauthbearer.sub.claim.name STRING sub read-only -
+sasl.oauthbearer.clock.skew.seconds INT 30 read-only -
+"""
+
 # KIP-966 proposes them; Kafka has not built them yet.
 PROPOSED = """
 eligible.leader.replicas.enabled BOOLEAN true read-only -
@@ -293,7 +314,7 @@ def check_limits(key: ConfigKey, limits: str) -> None:
         assert key.why_invalid(above) == f"Invalid value {above} {wrong}"
 
 
-@each("row", rows(NODES) + rows(TLS) + rows(PROPOSED), ids=names)
+@each("row", rows(NODES) + rows(TLS) + rows(SASL) + rows(PROPOSED), ids=names)
 def test_a_nodes_key_is_kafkas(row: Row) -> None:
     name, kind, default, mode, limits = row
     key = NODE_CONFIGS[name]
@@ -317,7 +338,7 @@ def test_a_topics_key_is_kafkas(row: Row) -> None:
 
 
 def test_no_key_is_made_up() -> None:
-    known = {row[0] for row in rows(NODES) + rows(TLS) + rows(PROPOSED)}
+    known = {row[0] for row in rows(NODES) + rows(TLS) + rows(SASL) + rows(PROPOSED)}
     assert [name for name in NODE_CONFIGS if name not in known and not name.startswith(FURTHER)] == []
     assert set(TOPIC_CONFIGS) == {row[0] for row in rows(TOPICS)} | {"unclean.recovery.strategy"}
     assert known.issuperset(OF_THE_CHAPTER)

@@ -34,6 +34,8 @@ from strandline.wire.messages.records.produce import (
     TopicProduceData,
 )
 
+STRANGER_BYTES_MAX = 1000
+
 
 class EchoNode:
     def __init__(self) -> None:
@@ -112,6 +114,7 @@ class Rig:
             self.net.authenticated,
             self.net.throttle,
             self.net.close_one,
+            self.net.refuse_one,
             self.peers.send,
             self.peers.probe,
             self.flusher.submit,
@@ -122,6 +125,7 @@ class Rig:
             [
                 Listener("PLAINTEXT", "127.0.0.1", 0, False),
                 Listener("CONTROLLER", "127.0.0.1", 0, True),
+                Listener("SASL", "127.0.0.1", 0, False, stranger_bytes_max=STRANGER_BYTES_MAX),
                 *([Listener("SSL", "127.0.0.1", 0, False, tls)] if tls is not None else []),
             ]
         )

@@ -240,6 +240,15 @@ def test_the_rates_of_addresses_are_client_quotas_of_ips_alone() -> None:
     }
     assert address_rates(quotas) == ({"10.0.0.1": 5.0}, 2.0)
     assert address_rates({}) == ({}, None)
+    it = limits()
+    current = CurrentLimits(NodeConfig.from_properties(PROPERTIES), it)
+    current.update_rates(quotas)
+    assert (it.address_rates, it.address_rate_default) == ({"10.0.0.1": 5.0}, 2.0)
+    assert it.why_refused("10.0.0.1", 0) is None
+    current.update_rates(dict(quotas))
+    assert it.address_buckets, "what is left of a rate stays"
+    current.update_rates({})
+    assert (it.address_rates, it.address_rate_default) == ({}, None)
 
 
 # --- lines of the log
@@ -295,8 +304,9 @@ def test_above_the_bound_those_that_still_read_give_way_too_and_nodes_last() -> 
     assert list(too_slow_to_read(rows, 90, 39)) == [3, 2, 1]
 
 
-def test_the_slowest_frames_give_way_down_to_half_of_the_bound() -> None:
-    rows = [SlowFrame(1, 10, 5000), SlowFrame(2, 10, 0), SlowFrame(3, 20, 0), SlowFrame(4, 10, 100)]
+def test_the_slowest_frames_give_way_down_to_half_of_the_bound_and_fast_ones_never() -> None:
+    rows = [SlowFrame(1, 10, 32 * 1024), SlowFrame(2, 10, 0), SlowFrame(3, 20, 0), SlowFrame(4, 10, 32 * 1024 - 1)]
     assert list(too_slow_to_send(rows, 50, 100)) == []
     assert list(too_slow_to_send(rows, 50, 60)) == [3]
     assert list(too_slow_to_send(rows, 50, 30)) == [3, 2, 4]
+    assert list(too_slow_to_send(rows, 50, 10)) == [3, 2, 4]

@@ -6,6 +6,7 @@ from struct import pack
 import pytest
 
 from strandline.base.effects import Close, Disconnected, Received, Throttle
+from strandline.server.network import net
 from strandline.server.network.net import UNANSWERED_MAX, NetConfig
 from strandline.wire.frame import decode_response, encode_request
 from strandline.wire.messages.cluster.api_versions import ApiVersionsRequest, ApiVersionsResponse
@@ -141,6 +142,34 @@ def test_a_controllers_api_on_a_clients_listener_is_refused(caplog: pytest.LogCa
 
 def test_a_clients_api_on_a_controllers_listener_is_refused(caplog: pytest.LogCaptureFixture) -> None:
     refused(heartbeat(0, 1), caplog, "not served on this listener", "CONTROLLER")
+
+
+def test_a_codec_that_raises_costs_the_connection_and_is_logged_with_the_requests_name(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Reading a request, or writing an answer; with a trace once."""
+
+    def raising(*_: object) -> None:
+        raise MemoryError("planted")
+
+    async def scenario() -> None:
+        async with rig() as it:
+            other = await it.client()
+            for function in ("decode_request", "encode_response", "encode_response"):
+                with monkeypatch.context() as planted:
+                    planted.setattr(net, function, raising)
+                    client = await it.client()
+                    client.send(1)
+                    assert await client.is_closed()
+            other.send(2)
+            assert (await other.answer())[1] == 2
+            assert it.stops == []
+
+    run(scenario)
+    told = [record.message for record in caplog.records if record.levelname == "ERROR"]
+    assert [text.partition(" from")[0] for text in told] == ["decoding Heartbeat v4", "answering Heartbeat v4"]
+    assert all("MemoryError: planted" in text for text in told)
+    assert sum("answering Heartbeat v4 raised MemoryError" in record.message for record in caplog.records) == 2
 
 
 def test_nothing_behind_a_refused_frame_is_served(caplog: pytest.LogCaptureFixture) -> None:

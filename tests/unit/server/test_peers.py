@@ -4,7 +4,10 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 
+import pytest
+
 from strandline.base.effects import Answered, Endpoint, Failed, Failure, Probe, Probed, Send
+from strandline.base.ids import NOBODY
 from strandline.wire.messages.groups.heartbeat import HeartbeatRequest
 
 from .echo import Rig, rig, run
@@ -12,7 +15,7 @@ from .echo import Rig, rig, run
 
 def send(endpoint: Endpoint, generation: int, order: str = "", *, channel: str = "c", timeout_ms: int = 10_000) -> Send:
     request = HeartbeatRequest(group_id="g", generation_id=generation, member_id=order)
-    return Send(endpoint, channel, request, 4, timeout_ms, ("t", generation))
+    return Send(endpoint, channel, request, 4, timeout_ms, ("t", generation), NOBODY)
 
 
 def outcomes(it: Rig) -> list[object]:
@@ -147,3 +150,18 @@ def test_a_probe_distinguishes_a_listening_port_from_a_closed_one() -> None:
             assert outcomes(it) == [Probed(("p", 1), None), Probed(("p", 2), Failure.REFUSED)]
 
     run(scenario)
+
+
+def test_a_request_that_cannot_be_written_fails_alone(caplog: pytest.LogCaptureFixture) -> None:
+    async def scenario() -> None:
+        async with rig() as it, rig() as other:
+            it.peers.send(send(other.endpoint, 1 << 40))
+            assert not outcomes(it), "not while the effect is performed"
+            it.peers.send(send(other.endpoint, 5))
+            await it.until(lambda: len(outcomes(it)) == 2)
+            assert outcomes(it)[0] == Failed(("t", 1 << 40), Failure.MALFORMED)
+            assert outcomes(it)[1].message.throttle_time_ms == 5
+            assert it.stops == []
+
+    run(scenario)
+    assert "HeartbeatRequest v4 cannot be sent" in caplog.text

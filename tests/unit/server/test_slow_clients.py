@@ -212,7 +212,11 @@ def received(it: Rig) -> int:
     return sum(one.filled for one in it.net.connections.values() if one.large is not None)
 
 
-def test_parts_of_large_requests_have_bounded_memory_and_the_slowest_give_way(caplog: pytest.LogCaptureFixture) -> None:
+def test_parts_of_large_requests_have_bounded_memory_and_the_slowest_give_way(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(watch, "FRAMES_S", 1000)  # the test itself looks
+
     async def scenario() -> None:
         async with rig() as it:
             it.net.requests.parts_max = 3 * MIB
@@ -223,12 +227,11 @@ def test_parts_of_large_requests_have_bounded_memory_and_the_slowest_give_way(ca
             small = await it.client()
             small.send(7)
             assert await small.answer() == (0, 7)
-            await it.until(lambda: it.net.requests.waiting)
-            it.net.watch.look()
+            await it.until(lambda: it.net.watch.frames_timer is not None)
             slow[1].writer.write(bytes(1000))
             await it.until(lambda: received(it) > 60_900)
-            assert it.net.requests.parts == 3 * MIB, "nothing was closed before it was slow for a whole look"
-            it.net.watch.look()
+            assert it.net.requests.parts == 3 * MIB, "nothing was closed before it was slow for a second"
+            it.net.watch.relieve_frames()
             assert await slow[0].is_closed()
             assert await slow[2].is_closed()
             await waiting.frame()
@@ -242,7 +245,9 @@ def test_parts_of_large_requests_have_bounded_memory_and_the_slowest_give_way(ca
     assert "its request comes slowly" in caplog.text
 
 
-def test_a_large_request_waits_for_more_memory_in_the_middle_and_goes_on() -> None:
+def test_a_large_request_waits_for_more_memory_in_the_middle_and_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(watch, "FRAMES_S", 1000)  # the test itself looks
+
     async def scenario() -> None:
         async with rig() as it:
             it.net.requests.parts_max = 2 * MIB
@@ -254,7 +259,8 @@ def test_a_large_request_waits_for_more_memory_in_the_middle_and_goes_on() -> No
             client.writer.write(produce(0, 4 * MIB)[20_000:])
             await it.until(lambda: it.net.requests.waiting)
             assert it.net.requests.parts == 5 * MIB
-            other.writer.close()
+            it.net.watch.relieve_frames()
+            assert await other.is_closed(), "it has memory, and does not come on; the other one cannot"
             await client.frame()
             assert (it.net.requests.parts, it.net.requests.favoured) == (0, None)
             assert sum(isinstance(event, Disconnected) for event in it.node.events) == 1
@@ -340,7 +346,7 @@ def test_over_the_number_of_an_address_connections_are_closed_and_the_log_stays_
     with caplog.at_level(logging.WARNING, "strandline"):
         run(scenario)
     assert len(caplog.records) == 10
-    assert "from 127.0.0.1: it has 2 connections (max.connections.per.ip)" in caplog.text
+    assert "from 127.0.0.1 on PLAINTEXT: it has 2 connections (max.connections.per.ip)" in caplog.text
 
 
 def test_over_the_number_of_a_node_clients_wait_and_a_node_takes_the_place_of_an_idle_client(

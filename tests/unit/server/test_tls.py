@@ -9,14 +9,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 from tests.rows import each
 from tests.unit.client.certificates import make_authority, make_certificate, openssl
 
 from strandline.base.effects import Answered, Endpoint, Failed, Received, Send
+from strandline.base.ids import NOBODY
 from strandline.broker.config import NodeConfig
 from strandline.broker.listeners.settings import ListenerSettings
 from strandline.metadata.configs.node_configs import NODE_CONFIGS
 from strandline.server.network import handshakes
+from strandline.server.network.limits import LimitsConfig
+from strandline.server.network.net import NetConfig
 from strandline.server.network.peers import Peers
 from strandline.server.tls.contexts import read_contexts
 from strandline.server.tls.listener_tls import ListenerTls, Tls
@@ -48,7 +52,7 @@ def settings(folder: Path, name: str = "server", **changes: str) -> ListenerSett
     given = {"ssl.keystore.location": str(folder / f"{name}.store"), "ssl.truststore.location": str(folder / "ca.pem")}
     given |= {key.replace("_", "."): value for key, value in changes.items()}
     own = {key: NODE_CONFIGS[key].parse(value) for key, value in given.items()}
-    return ListenerSettings("SSL", "SSL", {name: key.default for name, key in NODE_CONFIGS.items()}, own)
+    return ListenerSettings("SSL", "SSL", {name: key.default for name, key in NODE_CONFIGS.items()}, own, {})
 
 
 def listener(folder: Path, name: str = "server", **changes: str) -> ListenerTls:
@@ -238,6 +242,67 @@ def test_no_more_handshakes_are_on_their_way_than_the_bound(made: Path, monkeypa
     run(scenario)
 
 
+def test_clients_that_shake_no_hands_leave_places_for_nodes(made: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a listener of nodes more may be on their way than all other listeners together can have."""
+    monkeypatch.setattr(handshakes, "HANDSHAKES_MAX", 2)
+    config = NetConfig(limits=LimitsConfig(node_listeners=frozenset({"SSL"})))
+
+    async def scenario() -> None:
+        async with rig(config, tls=listener(made)) as it:
+            silent = [await it.client("SSL") for _ in range(2)]
+            await it.until(lambda: len(it.net.coming) == 2)
+            node = await it.client("SSL", context=trusting(made))
+            node.send(7)
+            assert await node.answer() == (0, 7)
+            for one in silent:
+                one.writer.close()
+
+    run(scenario)
+
+
+def test_what_a_client_does_not_read_waits_unencrypted_and_counted_and_arrives_in_order(made: Path) -> None:
+    large = [bytes([n]) * 8_000_000 for n in range(4)]
+    small = [b"%d;" % n for n in range(2000)]
+
+    async def scenario() -> None:
+        async with rig(tls=listener(made)) as it:
+            client = await it.client("SSL", context=trusting(made), receive_buffer=4096)
+            client.send(1)
+            await client.answer()
+            (connection,) = it.net.connections.values()
+            for piece in large:
+                connection.write([b"<", piece, b">"])
+            for short in small:
+                connection.write([short[:1], short[1:]])
+            expected = b"".join(b"<" + piece + b">" for piece in large) + b"".join(small)
+            assert connection.transport.get_write_buffer_size() > len(expected) - 4_000_000
+            assert not connection.writable
+            connection.close()  # what is written still goes out
+            assert await client.reader.readexactly(len(expected)) == expected
+            assert await client.is_closed()
+            await it.until(lambda: not it.net.connections)
+
+    run(scenario)
+
+
+def test_a_client_that_reads_again_is_read_from_again(made: Path) -> None:
+    async def scenario() -> None:
+        async with rig(tls=listener(made)) as it:
+            client = await it.client("SSL", context=trusting(made))
+            client.send(1)
+            await client.answer()
+            (connection,) = it.net.connections.values()
+            connection.write([bytes(20_000_000)])
+            assert not connection.writable
+            client.send(2)
+            await client.reader.readexactly(20_000_000)
+            assert await client.answer() == (1, 2)
+            assert connection.writable
+            assert connection.transport.get_write_buffer_size() == 0
+
+    run(scenario)
+
+
 # --- other certificates
 
 
@@ -283,6 +348,31 @@ def test_a_changed_file_is_used_for_new_connections_and_old_ones_stay(
         "new certificates of listener SSL cannot be used, the old ones stay"
     ], "once"
     assert said.count("listener SSL uses new certificates for new connections") == 2
+
+
+def test_what_a_running_node_is_given_must_make_sense_too(made: Path, caplog: pytest.LogCaptureFixture) -> None:
+    tls = listener(made, ssl_client_auth="required")
+    first = tls.contexts
+    every, own = Tls([tls], frozenset(), "", "SSL"), "listener.name.ssl.ssl."
+    for given, why in (
+        ({"truststore.location": ""}, "trusts nobody"),
+        ({"keystore.location": ""}, "has no certificate"),
+        ({"keystore.key": "K"}, "certificate chain is not specified"),
+        ({"keystore.type": "PKCS12"}, "is not a PKCS12 store"),
+    ):
+        caplog.clear()
+        asyncio.run(every.renew(tls, {own + key: value for key, value in given.items()}))
+        assert tls.contexts is first
+        assert why in caplog.text
+    asyncio.run(every.renew(tls, {}))
+    assert tls.contexts is not first, "the file counts again"
+
+
+def test_clients_of_sasl_are_not_whom_their_certificates_name(made: Path) -> None:
+    of_sasl = replace(settings(made), protocol="SASL_SSL")
+    certificate = ssl.PEM_cert_to_DER_cert((made / "client.pem").read_text())
+    tls = ListenerTls(of_sasl, is_served=True, is_for_nodes=False)
+    assert tls.principal_of(certificate) == "User:ANONYMOUS"
 
 
 def test_nobody_comes_back_with_a_session_of_before(made: Path, tmp_path: Path) -> None:
@@ -414,7 +504,7 @@ def asked(tls: ListenerTls, context: ssl.SSLContext, caplog: pytest.LogCaptureFi
         async with rig(tls=tls) as it:
             peers = Peers(it.loop, "me", seen.append, lambda _: context)
             where = Endpoint(HOST, it.where["SSL"].port)
-            peers.send(Send(where, "c", HeartbeatRequest(generation_id=3), 4, 5000, "token"))
+            peers.send(Send(where, "c", HeartbeatRequest(generation_id=3), 4, 5000, "token", NOBODY))
             await it.until(lambda: seen)
             peers.close()
             seen.extend(event.caller.principal for event in it.node.events if isinstance(event, Received))

@@ -17,6 +17,7 @@ from strandline.broker.authorizing.verdict import (
     may,
     may_topic,
     parted,
+    refuse,
     with_rows,
 )
 from strandline.broker.handlers.describe_losses import LIMIT_MAX
@@ -88,6 +89,13 @@ def describe_cluster(node: NodePort, received: Received, rights: Rights) -> Verd
         return replace(response, cluster_authorized_operations=cluster_operations(rights, is_wanted=True))
 
     return Split(received, merge)
+
+
+def describe_controllers(node: NodePort, received: Received, rights: Rights) -> Verdict:
+    """On a controllers' listener it needs Alter on the cluster, as in Kafka: only operators ask controllers."""
+    if not may(rights, AclOperation.ALTER):
+        return refuse(received, ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
+    return describe_cluster(node, received, rights)
 
 
 # --- of our own

@@ -16,10 +16,9 @@ from msgspec.structs import replace
 
 from strandline.base.effects import Received, Reply
 from strandline.base.errors import ErrorCode
-from strandline.base.ids import NodeId
 from strandline.broker.authorizing.verdict import Split, Verdict, may, refuse
 from strandline.broker.handlers.port import NodePort, broker_of
-from strandline.metadata.acls import AclOperation, ResourceType
+from strandline.metadata.acls import AclOperation
 from strandline.security.acls.authorizer import Rights
 from strandline.wire.messages.records.fetch import (
     FetchableTopicResponse,
@@ -32,7 +31,7 @@ from strandline.wire.messages.records.fetch import (
 TOPIC_IDS_SINCE = 13
 REPLICA_STATE_SINCE = 15
 FULL_EPOCH, FINAL_EPOCH, NO_SESSION = 0, -1, 0
-READ, TOPIC = int(AclOperation.READ), int(ResourceType.TOPIC)
+READ = int(AclOperation.READ)
 KNOWN_MIN = 100  # sessions that may be remembered, however few slots there are
 
 
@@ -42,14 +41,15 @@ class FetchSessions:
 
     def fetch(self, node: NodePort, received: Received, rights: Rights) -> Verdict:
         request: FetchRequest = received.message
-        if replica_of(request, received.to.api_version) >= 0:
+        version = received.to.api_version
+        if (request.replica_state.replica_id if version >= REPLICA_STATE_SINCE else request.replica_id) >= 0:
             if may(rights, AclOperation.CLUSTER_ACTION):
                 return received
             return refuse(received, ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
         refused: list[FetchableTopicResponse] = []
-        by_id = received.to.api_version >= TOPIC_IDS_SINCE
+        by_id = version >= TOPIC_IDS_SINCE
         for topic in request.topics:
-            if by_id or not rights.decided.get((READ, TOPIC, topic.topic)):
+            if (topic.topic or topic.topic_id) not in rights.readable:
                 row = refused_row(node, topic, rights, by_id=by_id)
                 if row is not None:
                     refused.append(row)
@@ -85,17 +85,13 @@ class FetchSessions:
         return response
 
 
-def replica_of(request: FetchRequest, version: int) -> NodeId:
-    return NodeId(request.replica_state.replica_id if version >= REPLICA_STATE_SINCE else request.replica_id)
-
-
 def refused_row(node: NodePort, topic: FetchTopic, rights: Rights, *, by_id: bool) -> FetchableTopicResponse | None:
     """An unknown id is refused, too: it might become known while the Fetch waits, and nobody would judge it."""
     name: str | None = topic.topic
     if by_id:
         known = node.image.topics.get(topic.topic_id)
         name = None if known is None else known.name
-    if name is not None and rights.allows(READ, TOPIC, name):
+    if name is not None and rights.may_topic(READ, name, topic.topic_id if by_id else name, rights.readable):
         return None
     error = ErrorCode.UNKNOWN_TOPIC_ID if name is None else ErrorCode.TOPIC_AUTHORIZATION_FAILED
     rows = tuple(

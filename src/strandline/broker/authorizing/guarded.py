@@ -9,15 +9,18 @@ from strandline.base.time import Instant
 from strandline.broker.authorizing.gate import Gate
 from strandline.broker.node import Node
 from strandline.broker.parts import Parts
+from strandline.broker.route import Route
 from strandline.security.acls.authorizer import Authorizer
 
 
 class GuardedNode(Node):
     def __init__(self, parts: Parts, now: Instant) -> None:
-        super().__init__(parts, now)
         config = parts.config
         self.gate = Gate(Authorizer(config.super_users, allows_if_no_acl=config.allows_everyone))
-        self.broker_routes, self.controller_routes = self.gate.for_brokers, self.gate.for_controllers
+        super().__init__(parts, now)
+
+    def open_routes(self) -> tuple[dict[type, Route], dict[type, Route]]:
+        return self.gate.for_brokers, self.gate.for_controllers
 
     def disconnected(self, event: Disconnected, now: Instant) -> list[Effect]:
         self.gate.disconnected(event.connection)

@@ -19,36 +19,55 @@ from strandline.wire.messages.records.produce import (
 )
 
 TOPIC_IDS_SINCE = 13
-WRITE, TOPIC = int(AclOperation.WRITE), int(ResourceType.TOPIC)
+WRITE = int(AclOperation.WRITE)
 ATTRIBUTES_AT = 22  # the lower byte of a batch's attributes
 TRANSACTIONAL = 0x10
 CLOSES = "a produce request with acks=0 has topics that are not permitted"
 
 
 def produce(node: NodePort, received: Received, rights: Rights) -> Verdict:
-    """Nearly always every topic is permitted, and nothing is made anew: this is the hot path."""
+    """Nearly always everything is known to be permitted, and no transaction is meant: this is the hot path."""
     request: ProduceRequest = received.message
-    is_transactional = request.transactional_id is not None
+    writable = rights.writable
+    for topic in request.topic_data:
+        if (topic.name or topic.topic_id) not in writable:
+            return judged_each(node, received, rights)
+        for data in topic.partition_data:
+            records: Any = data.records
+            try:
+                if records[ATTRIBUTES_AT] & TRANSACTIONAL:
+                    return judged_each(node, received, rights)
+            except (IndexError, TypeError):  # too short for a batch, or null: the node rejects it
+                continue
+    return received if request.transactional_id is None else judged_each(node, received, rights)
+
+
+def judged_each(node: NodePort, received: Received, rights: Rights) -> Verdict:
+    request: ProduceRequest = received.message
+    if is_transactional(request) and not may_write_in_transaction(request, rights):
+        return refuse(received, ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
     by_id = received.to.api_version >= TOPIC_IDS_SINCE
-    decided = rights.decided
     refused: list[TopicProduceResponse] = []
     for topic in request.topic_data:
-        if not is_transactional:
-            for data in topic.partition_data:
-                records: Any = data.records
-                if records is not None and len(records) > ATTRIBUTES_AT and records[ATTRIBUTES_AT] & TRANSACTIONAL:
-                    is_transactional = True
         name: str | None = topic.name
         if by_id:
             known = node.image.topics.get(topic.topic_id)
             name = None if known is None else known.name
         if name is None:
             refused.append(produced(topic, ErrorCode.UNKNOWN_TOPIC_ID))
-        elif not decided.get((WRITE, TOPIC, name)) and not rights.allows(WRITE, TOPIC, name):
+        elif not rights.may_topic(WRITE, name, topic.topic_id if by_id else name, rights.writable):
             refused.append(produced(topic, ErrorCode.TOPIC_AUTHORIZATION_FAILED))
-    if is_transactional and not may_write_in_transaction(request, rights):
-        return refuse(received, ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
     return without(received, refused) if refused else received
+
+
+def is_transactional(request: ProduceRequest) -> bool:
+    """A batch says itself whether it is of a transaction."""
+    if request.transactional_id is not None:
+        return True
+    batches: Any = [data.records for topic in request.topic_data for data in topic.partition_data]
+    return any(
+        batch is not None and len(batch) > ATTRIBUTES_AT and batch[ATTRIBUTES_AT] & TRANSACTIONAL for batch in batches
+    )
 
 
 def may_write_in_transaction(request: ProduceRequest, rights: Rights) -> bool:

@@ -114,7 +114,6 @@ ROWS: dict[int, Judge] = {
     56: of_nodes,  # AlterPartition
     57: on_cluster(ALTER),  # UpdateFeatures
     59: of_nodes,  # FetchSnapshot
-    60: cluster.describe_cluster,
     61: on_each(READ, TOPIC, "topics", lambda t: t.name, DescribeProducersResponse, "topics", producers),
     62: of_nodes,  # BrokerRegistration
     63: of_nodes,  # BrokerHeartbeat
@@ -127,15 +126,16 @@ ROWS: dict[int, Judge] = {
     1000: cluster.replica_logs,
     1001: cluster.describe_losses,
     1002: on_cluster(ALTER),  # AcknowledgeLosses
+    1003: of_nodes,  # Quarantine
 }
 
-FETCH = 1
+FETCH, DESCRIBE_CLUSTER = 1, 60
 
 
 def broker_rows(sessions: FetchSessions) -> dict[int, Judge]:
-    return {**ROWS, FETCH: sessions.fetch}
+    return {**ROWS, FETCH: sessions.fetch, DESCRIBE_CLUSTER: cluster.describe_cluster}
 
 
 def controller_rows() -> dict[int, Judge]:
     """A Fetch of a controller is for the metadata log, which has everything."""
-    return {**ROWS, FETCH: of_nodes}
+    return {**ROWS, FETCH: of_nodes, DESCRIBE_CLUSTER: cluster.describe_controllers}

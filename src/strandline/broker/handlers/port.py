@@ -8,6 +8,7 @@ from strandline.base.ids import NodeId
 from strandline.base.time import Instant
 from strandline.broker.broker import Broker
 from strandline.broker.config import NodeConfig
+from strandline.broker.faults.quarantine import Quarantined
 from strandline.metadata.image import Image
 
 
@@ -40,6 +41,8 @@ class NodePort(Protocol):
         """Who leads the quorum, as far as this node knows; `NOBODY` if nobody."""
 
     def is_controller_listener(self, listener: str) -> bool: ...
+
+    def quarantine_requests(self, requests: tuple[Quarantined, ...]) -> None: ...
 
     def create_missing_topics(self, names: Sequence[str], now: Instant) -> list[Effect]: ...
 

@@ -5,11 +5,16 @@ have lasted: all but the last are full. A `TokenBucket` (KIP-599) fills at the q
 windows allow. It may fall below zero, by one mutation of any size.
 
 An idle `Rate` is empty and an idle `TokenBucket` full after `count` windows: then each is as good as a new one.
+
+A limit may be any number above 0, also one so small or so large that quotients are infinite or none at all: a quota
+that is kept in the metadata must not stop every broker that a request reaches.
 """
 
 from collections import deque
 
 from strandline.base.time import Instant
+
+WAIT_MS_MAX = (1 << 31) - 1  # an answer has 32 bits for it
 
 
 class Rate:
@@ -51,7 +56,7 @@ class Rate:
         assert limit > 0
         self.purge(now)
         span_ms = (self.count - 1) * self.window_ms + now % self.window_ms
-        return max(0, round(1000 * self.total / limit - max(span_ms, 1)))
+        return whole_ms(1000 * self.total / limit - max(span_ms, 1))
 
 
 class TokenBucket:
@@ -82,4 +87,9 @@ class TokenBucket:
 
     def throttle_ms(self, limit: float, now: Instant) -> int:
         """After how long it is no longer below zero."""
-        return max(0, round(-1000 * self.refilled(limit, now) / limit))
+        return whole_ms(-1000 * self.refilled(limit, now) / limit)
+
+
+def whole_ms(ms: float) -> int:
+    """From 0 to the longest wait that can be told. 0 if it is not a number: so it is for an infinite limit."""
+    return round(min(max(0.0, ms), WAIT_MS_MAX))

@@ -39,7 +39,8 @@ from strandline.wire.messages.records.produce import ProduceRequest
 
 BYTE_RATES: dict[type, str] = {ProduceRequest: PRODUCER_BYTE_RATE, FetchRequest: CONSUMER_BYTE_RATE}
 PERCENT_PER_NS = 100 / 1e9
-THROTTLE_MS_MAX = (1 << 31) - 1  # the field has 32 bits
+RATES_MAX = 20_000  # that are kept apart, of a client that may invent as many client ids as it likes
+OTHER_CLIENTS = "\0"  # those that came when so many were there: each user's share one rate
 
 
 class QuotaConfig(Value, frozen=True):
@@ -179,7 +180,6 @@ class ClientQuotas:
         if isinstance(message, FetchResponse):
             self.count(CONSUMER_BYTE_RATE, pending, fetched_bytes(message), now)
         wait_ms, kind = max(self.waits(pending, now))
-        wait_ms = min(wait_ms, THROTTLE_MS_MAX)
         if wait_ms == 0:
             return [reply if message is reply.message else Reply(reply.to, message)]
         count, sum_ms = self.throttled[kind]
@@ -197,7 +197,7 @@ class ClientQuotas:
 
     def wait_ms(self, kind: str, pending: Pending, now: Instant) -> int:
         quota = self.limits.quota(kind, pending.user, pending.client_id)
-        rate = None if quota is None else self.rates.get((kind, quota.user, quota.client_id))
+        rate = None if quota is None else self.rates.get(self.place(kind, quota))
         return 0 if quota is None or rate is None else rate.throttle_ms(quota.limit, now)
 
     # --- what is used
@@ -206,10 +206,17 @@ class ClientQuotas:
         quota = self.limits.quota(kind, pending.user, pending.client_id)
         if quota is None or amount == 0:
             return
-        at = (kind, quota.user, quota.client_id)
+        at = self.place(kind, quota)
         if at not in self.rates:
             self.rates[at] = Rate(self.config.window_count, self.config.window_ms)
         self.rates[at].record(amount, now)
+
+    def place(self, kind: str, quota: Quota) -> tuple[str, str, str]:
+        """Which rate counts what is used of the quota."""
+        at = (kind, quota.user, quota.client_id)
+        if len(self.rates) < RATES_MAX or at in self.rates or not quota.client_id:
+            return at
+        return (kind, quota.user, OTHER_CLIENTS)
 
     def bucket(self, quota: Quota) -> TokenBucket:
         at = (quota.user, quota.client_id)

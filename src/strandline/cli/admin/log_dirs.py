@@ -11,6 +11,7 @@ from strandline.cli.show import Column, Fitted, draw
 from strandline.client.admin.topics import live_brokers
 from strandline.client.ask import Servers, ask
 from strandline.client.brokers import BrokerAt, brokers_of
+from strandline.client.errors import refused
 from strandline.diagnosis.sizes import readable
 from strandline.wire.frame import Malformed
 from strandline.wire.messages.cluster.alter_replica_log_dirs import (
@@ -51,6 +52,8 @@ def describe(
         except (OSError, Malformed) as error:
             rows.append({"broker": node, "error": f"no answer: {error}"})
             continue
+        if answer.error_code:
+            raise refused(answer.error_code, f"the log directories of broker {node}")
         rows += [row_of(node, result, topic) for result in answer.results]
     if json_output:
         print(json.dumps(rows))

@@ -26,7 +26,7 @@ from strandline.client.admin.loss_ledger import (
 )
 from strandline.client.admin.partitions import pages, parse_place
 from strandline.client.ask import Servers, ask_any
-from strandline.client.brokers import brokers_of
+from strandline.client.brokers import brokers_of, may_describe_cluster
 from strandline.diagnosis.loss_words import CERTAINTIES, range_words, records, when
 from strandline.metadata.losses import EXACTLY, NO_END
 from strandline.wire.messages.own.describe_losses import Loss
@@ -47,7 +47,7 @@ def losses(
     """List the loss ledger: unclean elections, and committed records that a replica's log lost.
 
     Exit status 0 if every entry is acknowledged, or there is none; 2 if there are others; 3 if a broker did not answer,
-    or could not read its whole ledger.
+    or could not read its whole ledger, or may show only topics that the user may describe.
 
     Parameters
     ----------
@@ -61,6 +61,7 @@ def losses(
     topic, index = (None, None) if place is None else parse_place(place)
     brokers = brokers_of(cluster.config)
     ledger = ask_ledger(brokers, None if topic is None else [topic])
+    ledger = replace(ledger, is_restricted=not may_describe_cluster(cluster.config))
     chosen = [loss for loss in ledger.losses if index in (None, loss.partition)]
     if topic is not None and not chosen and not is_there(cluster.config, topic, index):
         fail(f"{place} does not exist, and is not in the ledger", "`strandline topics list` names the topics")
@@ -108,7 +109,8 @@ def operator() -> str:
 def gaps_of(ledger: Ledger) -> dict[str, Any]:
     silent = [{"broker": node, "why": why} for node, why in ledger.silent.items()]
     unread = [{"broker": node, "directory": path} for node, path in ledger.unread]
-    return {"not_asked": silent, "left_out": ledger.left_out, "unread": unread}
+    restricted = {"restricted": True} if ledger.is_restricted else {}
+    return {"not_asked": silent, "left_out": ledger.left_out, "unread": unread, **restricted}
 
 
 def show_ledger(rows: list[dict[str, Any]], hidden: int, counts: dict[str, int], ledger: Ledger, brokers: int) -> None:
@@ -137,10 +139,14 @@ def show(rows: list[dict[str, Any]], ledger: Ledger) -> None:
         print(f"not read: log directory {path} of broker {node} is offline, and its ledger with it")
     if ledger.left_out:
         print(f"not listed: {ledger.left_out} older entries")
+    if ledger.is_restricted:
+        print("not listed: topics that you may not describe, and offline log directories (Describe on the cluster)")
 
 
 def summary(rows: list[dict[str, Any]], ledger: Ledger, exactly_lost_records: int, missing_copies: int) -> str:
     if not rows:
+        if ledger.is_restricted:
+            return "nothing that you may see was lost"
         return "nothing was lost" if ledger.is_complete else "nothing that the others know of was lost"
     loose = sum(row["certainty"] != EXACTLY for row in rows)
     told_of = counted(len(rows))

@@ -9,6 +9,7 @@ from strandline.cli.show import Column, Fitted, show_rows
 from strandline.client.admin.topics import live_brokers
 from strandline.client.ask import Servers, ask
 from strandline.client.brokers import BrokerAt
+from strandline.client.errors import refused
 from strandline.metadata.configs.node_configs import METRICS_LISTENER
 from strandline.metadata.image import BROKER_RESOURCE
 from strandline.server.metrics.exposition import read_samples
@@ -71,7 +72,10 @@ def url_of(broker: BrokerAt) -> str | None:
         answer = ask(broker.host, broker.port, DescribeConfigsRequest(resources=(asked,)), 4, config=broker.config)
     except OSError:
         return None
-    for entry in answer.results[0].configs:
+    (result,) = answer.results
+    if result.error_code:
+        raise refused(result.error_code, f"the configuration of broker {broker.node}", result.error_message)
+    for entry in result.configs:
         own_host, _, own_port = (entry.value or "").rpartition(":")
         if own_port not in ("", "0"):
             return f"http://{broker.host if own_host in EVERYWHERE else own_host or '127.0.0.1'}:{own_port}/metrics"

@@ -31,6 +31,7 @@ from strandline.client.admin.transactions import (
 )
 from strandline.client.ask import Servers
 from strandline.client.brokers import BrokerAt, Silence, brokers_of
+from strandline.client.errors import refused
 from strandline.diagnosis.transactions import coordinated_json, hanging_json, listed_json, producer_json
 from strandline.txn.states import State
 from strandline.wire.messages.transactions.list_transactions import ListTransactionsRequest
@@ -97,6 +98,8 @@ def describe(
     """
     nodes: dict[str, int] = {}
     for name, node in coordinators_of(cluster.config, transactional_id).items():
+        if node is ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED:
+            raise refused(node, f"transactional id '{name}'")
         if isinstance(node, ErrorCode):
             advice = "repeat the command; `strandline explain __transaction_state` says why if it stays so"
             fail(f"transactional id '{name}' has no coordinator now: {reason(node)}", advice)

@@ -1,6 +1,7 @@
 """`strandline up`: a cluster for daily use, with a live view, until Ctrl-C."""
 
 import os
+import shlex
 import signal
 import sys
 import time
@@ -8,7 +9,9 @@ from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
+from typing import Annotated
 
+from cyclopts import Parameter
 from rich.console import Console, Group
 from rich.live import Live
 from rich.text import Text
@@ -16,22 +19,27 @@ from rich.text import Text
 from strandline.base.ports import DiskError
 from strandline.cli.admin.topics import table_of
 from strandline.cli.connect import BOOTSTRAP_VARIABLE, DEFAULT_BOOTSTRAP, fail
+from strandline.cli.nodes.client_settings import greeting
 from strandline.cli.show import Column, Fitted
 from strandline.cli.signals import interrupted_by_signals
 from strandline.client.admin.partitions import PartitionState, pages, states_of
-from strandline.client.ask import ask
+from strandline.client.ask import ask, config_of
+from strandline.client.errors import StrandlineError
 from strandline.diagnosis.partitions import as_json
 from strandline.server.storage.formatting import NotFormattable
 from strandline.server.storage.lock import InUse, holder_of, lock_directory
+from strandline.testing.certificates import NoCertificate
 from strandline.testing.cluster_folder import (
     Occupied,
     await_leftovers,
     nodes_in,
+    properties_in,
     refuse_busy_ports,
     refuse_running,
     running,
 )
 from strandline.testing.local_cluster import HOST, PATIENCE_S, LocalCluster, NodeProcess, StartFailed
+from strandline.testing.secured import ALICE, PREFIX, SecuredFolder, was_made_secure
 from strandline.wire.frame import Malformed
 
 REFRESH_S = 1.0
@@ -42,7 +50,13 @@ NODES, NODES_MAX = 3, 20
 INTERRUPTED = 130
 
 
-def up(*, nodes: int | None = None, dir: Path = Path("strandline-data"), port: int = 9092) -> int:  # noqa: A002  # the option's name
+def up(
+    *,
+    nodes: int | None = None,
+    dir: Path = Path("strandline-data"),  # noqa: A002  # the option's name
+    port: int = 9092,
+    secure: Annotated[bool, Parameter(negative="")] = False,
+) -> int:
     """Run a cluster on this machine until Ctrl-C, which shuts it down in order. A second Ctrl-C kills it.
 
     Data stays in the folder, and the same command continues with it. If this process dies, its nodes shut down by
@@ -56,6 +70,9 @@ def up(*, nodes: int | None = None, dir: Path = Path("strandline-data"), port: i
         folder for configurations, logs and data
     port
         the first node's port; controllers and the other nodes take the next ones, metrics those after them
+    secure
+        with TLS, SASL (SCRAM-SHA-512) and ACLs: makes certificates, the users admin and alice, and prints how clients
+        connect. A folder that was made so stays so
     """
     interrupted_by_signals()
     console = Console()
@@ -63,10 +80,16 @@ def up(*, nodes: int | None = None, dir: Path = Path("strandline-data"), port: i
     try:
         refuse_running(folder)
         count = wanted_nodes(nodes, folder)
+        is_secure = wants_security(secure, folder)
         ports = wanted_ports(port, count)
         metrics_ports = ports[2 * count :]
         cluster = LocalCluster(
-            folder, count, ports=ports[: 2 * count], metrics_ports=metrics_ports, properties=PROPERTIES
+            folder,
+            count,
+            ports=ports[: 2 * count],
+            metrics_ports=metrics_ports,
+            properties=PROPERTIES,
+            is_secure=is_secure,
         )
         refuse_busy_ports(cluster)
         lock = taken(folder)
@@ -92,6 +115,18 @@ def wanted_nodes(nodes: int | None, folder: Path) -> int:
             status=2,
         )
     return there or nodes or NODES
+
+
+def wants_security(asked: bool, folder: Path) -> bool:
+    """A cluster stays what it was made as: users and certificates are there from its beginning."""
+    made = was_made_secure(properties_in(folder, 1))
+    if asked and not made and nodes_in(folder):
+        fail(
+            f"the cluster in {folder} was made without --secure",
+            "make another cluster with --dir; docs/security.md says how to secure one by hand",
+            status=2,
+        )
+    return asked or made
 
 
 def wanted_ports(port: int, nodes: int) -> list[int]:
@@ -133,7 +168,7 @@ def run_in_order(cluster: LocalCluster, console: Console) -> int:
         cluster.stop_together()
         print("interrupted while the cluster started; all its nodes are stopped", file=sys.stderr)
         return INTERRUPTED
-    except (StartFailed, NotFormattable, DiskError, OSError) as error:
+    except (StartFailed, NotFormattable, NoCertificate, StrandlineError, DiskError, OSError) as error:
         cluster.stop_together()
         fail(str(error))
     try:
@@ -151,19 +186,26 @@ def run_in_order(cluster: LocalCluster, console: Console) -> int:
 def greet(cluster: LocalCluster, console: Console) -> None:
     console.print(f"bootstrap address: [bold]{cluster.bootstrap}[/bold]", soft_wrap=True)
     console.print(f"metrics for Prometheus: http://{HOST}:{cluster.nodes[0].metrics_port}/metrics and the next ports\n")
-    for command in hints(cluster.nodes[0].address):
+    if cluster.secured is not None:
+        console.print(greeting(cluster.secured, cluster.bootstrap), soft_wrap=True, highlight=False, markup=False)
+        console.print()
+    for command in hints(cluster.nodes[0].address, cluster.secured):
         console.print(f"  {command}", soft_wrap=True, highlight=False)
     console.print()
 
 
-def hints(address: str) -> list[str]:
+def hints(address: str, secured: SecuredFolder | None = None) -> list[str]:
     """Commands to begin with. They name this cluster, if it is not the default."""
     is_default = os.environ.get(BOOTSTRAP_VARIABLE, DEFAULT_BOOTSTRAP) == address
     where = "" if is_default else f" --bootstrap-server {address}"
+    topic = "greetings"
+    if secured is not None:
+        where += f" --command-config {shlex.quote(str(secured.properties_path(ALICE)))}"
+        topic = f"{PREFIX}greetings"
     return [
-        f"strandline topics create greetings --partitions 3{where}",
-        f"echo hello | strandline produce greetings{where}",
-        f"strandline consume greetings --from-beginning{where}",
+        f"strandline topics create {topic} --partitions 3{where}",
+        f"echo hello | strandline produce {topic}{where}",
+        f"strandline consume {topic} --from-beginning{where}",
     ]
 
 
@@ -212,7 +254,8 @@ def described(cluster: LocalCluster) -> list[PartitionState]:
     for node in cluster.nodes:
         if node.is_up:
             with suppress(OSError, Malformed):
-                told = pages(partial(ask, HOST, node.port, version=0, timeout_s=REFRESH_S))
+                config = config_of(node.address, node.client)
+                told = pages(partial(ask, HOST, node.port, version=0, timeout_s=REFRESH_S, config=config))
                 return [state for topic in told for state in states_of(topic)]
     return []
 

@@ -54,7 +54,7 @@ def consume(
         fail(f"topic '{topic}' does not exist", f"create it with `strandline topics create {topic}`")
     consumer = consumer_of(cluster.config, topic, partitions, group, from_beginning)
     try:
-        read(consumer, max_messages, timeout_ms, format_, json_output)
+        read(consumer, max_messages, timeout_ms, format_, json_output, has_group=group is not None)
     except KeyboardInterrupt:
         pass
     except BrokenPipeError:
@@ -84,7 +84,15 @@ def consumer_of(
     return consumer
 
 
-def read(consumer: Consumer, max_messages: int | None, timeout_ms: int | None, form: str, json_output: bool) -> None:
+def read(
+    consumer: Consumer,
+    max_messages: int | None,
+    timeout_ms: int | None,
+    form: str,
+    json_output: bool,
+    *,
+    has_group: bool,
+) -> None:
     count, last = 0, time.monotonic()
     while max_messages is None or count < max_messages:
         message = consumer.poll(POLL_S)
@@ -95,7 +103,9 @@ def read(consumer: Consumer, max_messages: int | None, timeout_ms: int | None, f
             continue
         error = message.error()
         if error is not None:
-            if error.code() == KafkaError._PARTITION_EOF:
+            if error.code() == KafkaError._PARTITION_EOF or (
+                not has_group and error.code() == KafkaError.GROUP_AUTHORIZATION_FAILED
+            ):  # librdkafka looks for the group's coordinator even if nothing needs it
                 continue
             raise KafkaException(error)
         sys.stdout.buffer.write(json_line(message) if json_output else line(message, form))

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
+from strandline.base.errors import ErrorCode
 from strandline.client.admin.partitions import Place
 from strandline.client.ask import Servers, ask_any
 from strandline.client.brokers import BrokerAt, Silence, ask_each
@@ -15,10 +16,14 @@ QUORUM_VERSION, LIST_VERSION = 1, 0
 
 
 def has_active_controller(brokers: Mapping[int, BrokerAt]) -> bool:
-    """Does any broker get through to one? That which has none to ask waits for one."""
+    """Does any broker get through to one? That which has none to ask waits for one. If we may not ask, none is said to
+    be missing."""
     topic = TopicData(topic_name="__cluster_metadata", partitions=(PartitionData(partition_index=0),))
     answers = ask_each(brokers, dict.fromkeys(brokers, DescribeQuorumRequest(topics=(topic,))), QUORUM_VERSION)
-    found = [answer for answer in answers.values() if not isinstance(answer, Silence) and not answer.error_code]
+    heard = [answer for answer in answers.values() if not isinstance(answer, Silence)]
+    if any(answer.error_code == ErrorCode.CLUSTER_AUTHORIZATION_FAILED for answer in heard):
+        return True
+    found = [answer for answer in heard if not answer.error_code]
     return any(row.leader_id >= 0 for answer in found for told in answer.topics for row in told.partitions)
 
 

@@ -26,10 +26,11 @@ class Ledger(Value, frozen=True):
     left_out: int = 0  # older entries that brokers did not send
     unread: tuple[tuple[int, str], ...] = ()  # brokers, and log directories whose ledgers they could not read
     acknowledged: Mapping[Loss, Acknowledged] = {}
+    is_restricted: bool = False  # to topics that we may describe
 
     @property
     def is_complete(self) -> bool:
-        return not self.silent and not self.left_out and not self.unread
+        return not self.silent and not self.left_out and not self.unread and not self.is_restricted
 
 
 def ask_ledger(brokers: Mapping[int, BrokerAt], topics: Iterable[str] | None = None) -> Ledger:

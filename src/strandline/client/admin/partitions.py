@@ -7,7 +7,7 @@ from strandline.base.errors import ErrorCode
 from strandline.base.ids import ZERO_UUID, Uuid
 from strandline.base.value import Value
 from strandline.client.ask import Servers, ask_any
-from strandline.client.errors import BadOption, StrandlineError
+from strandline.client.errors import BadOption, StrandlineError, refused
 from strandline.wire.messages.topics.describe_topic_partitions import (
     Cursor,
     DescribeTopicPartitionsRequest,
@@ -79,7 +79,7 @@ def describe_partitions(bootstrap: Servers, names: Iterable[str] = ()) -> list[P
                 f"topic '{topic.name}' does not exist", "`strandline topics list` names those that do"
             )
         if error not in (ErrorCode.NONE, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION):
-            raise StrandlineError(f"topic '{topic.name}': {error.name}")
+            raise refused(error, f"topic '{topic.name}'")
         found += states_of(topic)
     return found
 

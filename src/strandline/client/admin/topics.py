@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from strandline.base.errors import ErrorCode, error_of, message_of
 from strandline.client.ask import Servers, ask_any, config_of
 from strandline.client.brokers import BrokerAt
-from strandline.client.errors import StrandlineError
+from strandline.client.errors import StrandlineError, refused
 from strandline.metadata.image import TOPIC_RESOURCE
 from strandline.wire.messages.cluster.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
 from strandline.wire.messages.topics.create_topics import (
@@ -28,9 +28,12 @@ def topic_names(bootstrap: Servers) -> list[str]:
 
 
 def partitions_of(bootstrap: Servers, topic: str) -> list[int]:
-    """None if there is no such topic. It is not created by being asked for."""
+    """None if there is no such topic. It is not created by being asked for. Raises StrandlineError if we may not see
+    it."""
     request = MetadataRequest(topics=(MetadataRequestTopic(name=topic),), allow_auto_topic_creation=False)
     (found,) = ask_any(bootstrap, request, None).topics
+    if found.error_code == ErrorCode.TOPIC_AUTHORIZATION_FAILED:
+        raise refused(found.error_code, f"topic '{topic}'")
     return sorted(row.partition_index for row in found.partitions)
 
 

@@ -1,22 +1,46 @@
-"""SASL: who we say we are, from `sasl.jaas.config` as Java's clients have it, or from librdkafka's options."""
+"""SASL: who we say we are, from `sasl.jaas.config` as Java's clients have it, or from librdkafka's options.
 
-import re
+A token of OAUTHBEARER comes from a file, as Kafka's FileJwtRetriever has it: `sasl.oauthbearer.token.endpoint.url` with
+a file: URL. It is read for each connection, so that whoever renews it just replaces the file.
+"""
+
 from collections.abc import Mapping
+from urllib.parse import urlsplit
+from urllib.request import url2pathname
 
 from strandline.base.secret import Secret
 from strandline.base.value import Value
 from strandline.client.errors import BadOption
+from strandline.security.jaas import login_module
 
 MODULES = {"PlainLoginModule": ("PLAIN",), "ScramLoginModule": ("SCRAM-SHA-256", "SCRAM-SHA-512")}
-MECHANISMS = tuple(name for names in MODULES.values() for name in names)
-MODULE = re.compile(r"^\s*(?P<module>[\w.$]+)\s+(required|requisite|sufficient|optional)\s", re.IGNORECASE)
-PAIR = re.compile(r"(?P<key>\w+)\s*=\s*(?:\"(?P<quoted>(?:[^\"\\]|\\.)*)\"|'(?P<single>[^']*)'|(?P<bare>[^\s;\"']+))")
+OAUTHBEARER = "OAUTHBEARER"
+MECHANISMS = (*(name for names in MODULES.values() for name in names), OAUTHBEARER)
+TOKEN_URL = "sasl.oauthbearer.token.endpoint.url"
 
 
 class Sasl(Value, frozen=True):
     mechanism: str
     username: str
     password: Secret
+    token_file: str = ""  # with OAUTHBEARER, instead of them
+
+    @property
+    def named(self) -> str:
+        """Whom a broker may refuse."""
+        return f"the token in {self.token_file}" if self.token_file else f"user {self.username}"
+
+    def token(self) -> str:
+        """Raises `BadOption`."""
+        try:
+            with open(self.token_file, encoding="ascii") as file:
+                text = file.read().strip()
+        except (OSError, UnicodeDecodeError) as error:
+            why = getattr(error, "strerror", None) or "it is not ASCII text"
+            raise BadOption(f"cannot read the token in {self.token_file}: {why}") from None
+        if not text or not text.isprintable() or " " in text:
+            raise BadOption(f"{self.token_file} does not have a token, which is one word")
+        return text
 
 
 def sasl_of(given: Mapping[str, str]) -> Sasl:
@@ -26,6 +50,8 @@ def sasl_of(given: Mapping[str, str]) -> Sasl:
         raise BadOption("option kafka.sasl.mechanism is missing", f"set it to one of {', '.join(MECHANISMS)}")
     if mechanism not in MECHANISMS:
         raise BadOption(f"option kafka.sasl.mechanism: '{mechanism}' is none of {', '.join(MECHANISMS)}")
+    if mechanism == OAUTHBEARER:
+        return Sasl(mechanism, "", Secret(""), token_file_in(given.get(TOKEN_URL, "").strip()))
     jaas = given.get("sasl.jaas.config", "")
     if jaas:
         username, password = credentials_in(jaas, mechanism)
@@ -40,19 +66,24 @@ def sasl_of(given: Mapping[str, str]) -> Sasl:
     return Sasl(mechanism, username, Secret(password))
 
 
+def token_file_in(url: str) -> str:
+    parts = urlsplit(url)
+    if parts.scheme != "file" or not parts.path:
+        raise BadOption(
+            f"option kafka.{TOKEN_URL} is not the file: URL of a token"
+            if url
+            else f"option kafka.{TOKEN_URL} is missing",
+            "let another program get the token and keep it in a file, such as file:///run/token.jwt",
+        )
+    return url2pathname(parts.path)
+
+
 def credentials_in(jaas: str, mechanism: str) -> tuple[str, str]:
     """User name and password of one login module. What it says is never repeated in an error."""
-    match = MODULE.match(jaas)
-    if match is None:
-        raise BadOption('option kafka.sasl.jaas.config is not `LoginModule required username="…" password="…";`')
-    module = match["module"].rpartition(".")[2]
-    if mechanism not in MODULES.get(module, ()):
-        raise BadOption(f"option kafka.sasl.jaas.config: login module {module} does not speak {mechanism}")
-    pairs = {pair["key"]: value_of(pair) for pair in PAIR.finditer(jaas, match.end())}
-    return pairs.get("username", ""), pairs.get("password", "")
-
-
-def value_of(pair: re.Match[str]) -> str:
-    if pair["quoted"] is not None:
-        return re.sub(r"\\(.)", r"\1", pair["quoted"])
-    return pair["single"] if pair["single"] is not None else pair["bare"]
+    try:
+        module = login_module(jaas)
+    except ValueError as error:
+        raise BadOption(f"option kafka.sasl.jaas.config: {error}") from None
+    if mechanism not in MODULES.get(module.name, ()):
+        raise BadOption(f"option kafka.sasl.jaas.config: login module {module.name} does not speak {mechanism}")
+    return module.options.get("username", ""), module.options.get("password", "")

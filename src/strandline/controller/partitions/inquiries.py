@@ -57,7 +57,8 @@ class Inquiries:
             some = (ats[first:] + ats[:first])[:PARTITIONS_MAX]
             self.asked[node] = first + len(some)
             assert 0 < len(some) <= PARTITIONS_MAX
-            yield Send(endpoint, "recovery", request_of(node, some), 0, TIMEOUT_MS, InquirySent(node, self.serial))
+            token = InquirySent(node, self.serial)
+            yield Send(endpoint, "recovery", request_of(node, some), 0, TIMEOUT_MS, token, node)
 
     def answered(
         self, node: NodeId, serial: int, response: GetReplicaLogInfoResponse | None, now: Instant

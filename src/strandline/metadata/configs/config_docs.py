@@ -110,6 +110,44 @@ OF_NODES = {
         "How the subject of a client's certificate becomes a user's name: RULE:pattern/replacement/[LU], or DEFAULT for"
         " the whole subject; the first rule that matches counts (KIP-371)."
     ),
+    "sasl.enabled.mechanisms": (
+        "The mechanisms by which clients of SASL listeners may authenticate: PLAIN, SCRAM-SHA-256, SCRAM-SHA-512,"
+        " OAUTHBEARER."
+    ),
+    "sasl.jaas.config": (
+        "Only for one mechanism of a listener, listener.name.NAME.plain.sasl.jaas.config: PlainLoginModule and the"
+        ' users of PLAIN, as user_NAME="PASSWORD".'
+    ),
+    "sasl.mechanism.inter.broker.protocol": (
+        "No effect: nodes prove the cluster's secret to one another, on listeners of every protocol."
+    ),
+    "sasl.mechanism.controller.protocol": (
+        "No effect: nodes prove the cluster's secret to one another, on listeners of every protocol."
+    ),
+    "sasl.server.max.receive.size": "The largest request of a client that has not authenticated yet.",
+    "sasl.server.callback.handler.class": (
+        "Kafka's OAuthBearerValidatorCallbackHandler, which is what OAUTHBEARER does here anyway."
+    ),
+    "connections.max.reauth.ms": (
+        "After how long a client of a SASL listener has to authenticate again on its connection; 0 or less is never"
+        " (KIP-368). A listener, and a mechanism of it, may have its own."
+    ),
+    "connection.failed.authentication.delay.ms": (
+        "How long a client waits for the answer if its authentication fails; then its connection is closed (KIP-306)."
+    ),
+    "sasl.oauthbearer.jwks.endpoint.url": (
+        "Where the keys are that sign tokens of OAUTHBEARER: the file:, https: or http: URL of a JSON Web Key Set."
+    ),
+    "sasl.oauthbearer.jwks.endpoint.refresh.ms": "How often the key set is read again.",
+    "sasl.oauthbearer.jwks.endpoint.retry.backoff.ms": (
+        "How long to wait before a key set that could not be read is read again; twice as long after each failure."
+    ),
+    "sasl.oauthbearer.jwks.endpoint.retry.backoff.max.ms": "The most of that.",
+    "sasl.oauthbearer.expected.audience": "For whom a token must be, one of these; any token if not set.",
+    "sasl.oauthbearer.expected.issuer": "By whom a token must be issued; by anybody who has a key if not set.",
+    "sasl.oauthbearer.scope.claim.name": "The claim of a token with its scopes; they have no effect.",
+    "sasl.oauthbearer.sub.claim.name": "The claim of a token with the user's name.",
+    "sasl.oauthbearer.clock.skew.seconds": "By how much the clock of a token's issuer may differ.",
     "controller.quorum.voters": "The voters of the metadata quorum, as id@host:port.",
     "controller.quorum.election.timeout.ms": "How long a candidate waits for votes before it begins another election.",
     "controller.quorum.fetch.timeout.ms": "How long a voter waits for its leader before it begins an election.",

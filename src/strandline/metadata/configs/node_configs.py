@@ -28,6 +28,7 @@ from strandline.metadata.configs.config_key import (
     each_of,
     one_of,
 )
+from strandline.metadata.configs.sasl_configs import SASL_ROWS
 from strandline.metadata.configs.tls_configs import TLS_ROWS
 from strandline.metadata.configs.topic_configs import (
     COMPRESSION_TYPES,
@@ -251,6 +252,7 @@ ROWS = (
     ConfigKey("strandline.queued.response.max.bytes", LONG, ANSWERS_BYTES_MAX, at_least(4 * MIB)),
     ConfigKey("strandline.connection.setup.timeout.ms", LONG, 30_000),
     *TLS_ROWS,
+    *SASL_ROWS,
     # Not Kafka's: where metrics are served, as host:port. An empty host is 127.0.0.1, port 0 any free one.
     ConfigKey(METRICS_LISTENER, STRING, None, host_and_port),
 )

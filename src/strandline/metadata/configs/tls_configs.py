@@ -16,7 +16,11 @@ from strandline.metadata.configs.config_key import (
 PEM, PKCS12 = "PEM", "PKCS12"
 TLS_VERSIONS = ("TLSv1.2", "TLSv1.3")
 LISTENER_PREFIX = "listener.name."
-OF_LISTENERS = ("ssl.", "sasl.")  # beginnings of the keys that a listener may have for itself
+OF_LISTENERS = (
+    "ssl.",
+    "sasl.",
+    "connections.max.reauth.ms",
+)  # beginnings of the keys that a listener may have for itself
 
 
 def store_type(value: ConfigValue) -> str | None:

@@ -137,7 +137,7 @@ class Fetcher:
         self.is_in_flight = True
         self.sequence += 1
         token = FetchSent(self.leader, self.sequence)
-        return [Send(endpoint, "fetch", request, VERSION, config.fetch_timeout_ms, token)]
+        return [Send(endpoint, "fetch", request, VERSION, config.fetch_timeout_ms, token, self.leader)]
 
     def changes(self) -> tuple[FetchTopic, ...]:
         """The partitions whose position the session does not have, which from now on it has."""

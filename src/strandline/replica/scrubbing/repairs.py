@@ -153,7 +153,8 @@ class Repairs:
         assert hosted.role is not None
         assert self.asked is None
         while repair.asking:
-            broker = self.host.image.brokers.get(repair.asking.pop(0))
+            node = repair.asking.pop(0)
+            broker = self.host.image.brokers.get(node)
             endpoint = None if broker is None else broker.endpoints.get(self.host.config.inter_broker_listener)
             if endpoint is None:
                 repair.is_final = False
@@ -170,7 +171,8 @@ class Repairs:
             self.asked = repair
             self.sequence += 1
             token = RepairSent(self.sequence)
-            return [Send(endpoint, "repair", request, VERSION, self.host.config.fetch_timeout_ms, token)]
+            timeout_ms = self.host.config.fetch_timeout_ms
+            return [Send(endpoint, "repair", request, VERSION, timeout_ms, token, node)]
         return self.conclude(repair, now)
 
     def step(self, event: Answered | Failed | Synced | SyncFailed, now: Instant) -> list[Effect]:

@@ -10,6 +10,7 @@ Rules:
 from strandline.base.effects import Caller, Effect, Reply, ReplyTo
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import NodeId
+from strandline.base.interrupted import Interrupted
 from strandline.base.ports import Rng
 from strandline.base.time import Instant
 from strandline.replica.hosting.host import Host
@@ -79,8 +80,11 @@ class Fetching:
         if replica >= 0:
             context.broker_epoch = broker_epoch
             self.record(context, named, effects, now)
-        parked = ParkedFetch(to, caller, request, context, self.answer_bytes_max, self.answer)
-        collected = self.reading.collect(parked, now)
+        try:
+            parked = ParkedFetch(to, caller, request, context, self.answer_bytes_max, self.answer)
+            collected = self.reading.collect(parked, now)
+        except Exception as error:
+            raise Interrupted(effects) from error
         if (
             collected.is_urgent
             or collected.size >= parked.min_bytes

@@ -1,5 +1,7 @@
 """Questions about offsets (ListOffsets, OffsetForLeaderEpoch), and DeleteRecords, which moves the log's start."""
 
+from collections import Counter
+
 from strandline.base.effects import Caller, Effect, Reply, ReplyTo
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import INTERNAL_TOPICS, LeaderEpoch
@@ -115,11 +117,17 @@ class Offsets:
     # --- ListOffsets
 
     def list_offsets(self, to: ReplyTo, caller: Caller, request: ListOffsetsRequest, now: Instant) -> list[Effect]:
+        named = Counter((topic.name, asked.partition_index) for topic in request.topics for asked in topic.partitions)
         topics = tuple(
             ListOffsetsTopicResponse(
                 name=topic.name,
                 partitions=tuple(
-                    self.offset_of(topic.name, asked, request, to.api_version, now) for asked in topic.partitions
+                    self.offset_of(topic.name, asked, request, to.api_version, now)
+                    if named[topic.name, asked.partition_index] == 1  # or a few bytes ask for a search of a whole batch
+                    else ListOffsetsPartitionResponse(
+                        partition_index=asked.partition_index, error_code=ErrorCode.INVALID_REQUEST
+                    )
+                    for asked in topic.partitions
                 ),
             )
             for topic in request.topics

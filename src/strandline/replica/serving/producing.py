@@ -18,6 +18,7 @@ from typing import Any
 from strandline.base.effects import Caller, Close, Effect, Reply, ReplyTo
 from strandline.base.errors import ErrorCode, message_of
 from strandline.base.ids import INTERNAL_TOPICS, Uuid
+from strandline.base.interrupted import Interrupted
 from strandline.base.ports import DiskError
 from strandline.base.time import Instant
 from strandline.coordination.internal_log import Done
@@ -186,13 +187,16 @@ class Producing:
         effects: list[Effect] = []
         partitions = self.host.partitions
         parked = ParkedProduce(self, to, caller.client_id, request)
-        for topic in request.topic_data:
-            group = partitions.by_id.get(topic.topic_id) if by_id else partitions.by_name.get(topic.name)
-            parts: list[PartitionProduceResponse | Part] = []
-            parked.rows.append((topic.name, topic.topic_id, parts))
-            for data in topic.partition_data:
-                hosted = None if group is None else group.get(data.index)
-                parts.append(self.produce_one(parked, topic, data, hosted, effects, now))
+        try:
+            for topic in request.topic_data:
+                group = partitions.by_id.get(topic.topic_id) if by_id else partitions.by_name.get(topic.name)
+                parts: list[PartitionProduceResponse | Part] = []
+                parked.rows.append((topic.name, topic.topic_id, parts))
+                for data in topic.partition_data:
+                    hosted = None if group is None else group.get(data.index)
+                    parts.append(self.produce_one(parked, topic, data, hosted, effects, now))
+        except Exception as error:
+            raise Interrupted(effects) from error
         if parked.waits or parked.held:
             parked.wait(now, request.timeout_ms)
         elif parked.moved and request.acks:

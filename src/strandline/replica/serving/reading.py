@@ -7,8 +7,8 @@ Rules:
     that it has fetched with that epoch's end here
   - limits: the first partition that has records yields at least one batch, whatever they say
   - a throttled follower out of sync gets no records while the quota is exceeded; it gets everything else
-  - the less memory is free for answers, the less a consumer gets; followers get what they ask for, since there are few
-    of them, and the high watermark waits for them
+  - the less memory is free for answers, the less a consumer gets, down to nothing (`left` is -1 then); followers get
+    what they ask for, since there are few of them, and the high watermark waits for them
 """
 
 from typing import NamedTuple
@@ -95,7 +95,7 @@ class Reading:
             upto = log.log_end_offset if is_follower else stable_end if committed else high_watermark  # guard: visible
             if interest.offset < upto:
                 read = None
-                if (left > 0 or size == 0) and not (has_quota and self.is_held_back(hosted, context.replica, now)):
+                if (left > 0 or size == left) and not (has_quota and self.is_held_back(hosted, context.replica, now)):
                     limit = interest.max_bytes if interest.max_bytes < left else left
                     read = self.read(hosted, interest.offset, limit, upto, size == 0, now)
                 if isinstance(read, Refused):

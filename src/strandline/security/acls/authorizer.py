@@ -71,13 +71,29 @@ OPERATIONS: dict[int, tuple[AclOperation, ...]] = {
 class Rights:
     """What one principal may do from one host, by the ACLs of one version: another one has another object."""
 
-    __slots__ = ("authorizer", "decided", "host", "principal")
+    __slots__ = ("authorizer", "decided", "host", "is_super", "principal", "readable", "writable")
 
     def __init__(self, authorizer: "Authorizer", principal: str, host: str) -> None:
         self.authorizer = authorizer
         self.principal = principal
         self.host = host
+        self.is_super = principal in authorizer.super_users
         self.decided: dict[tuple[int, int, str], bool] = {}
+        # Topics that are certainly permitted, by name and by id: the hot path looks nowhere else.
+        self.readable: set[str | Uuid] = set()
+        self.writable: set[str | Uuid] = set()
+
+    def forget(self) -> None:
+        self.decided.clear()
+        self.readable.clear()
+        self.writable.clear()
+
+    def may_topic(self, operation: int, name: str, known_as: str | Uuid, permitted: set[str | Uuid]) -> bool:
+        """As `allows`; and remember among `permitted` what clients call the topic."""
+        allowed = self.allows(operation, ResourceType.TOPIC, name)
+        if allowed and len(name) <= NAME_KEPT_MAX and self.authorizer.has_room():
+            permitted.add(known_as)
+        return allowed
 
     def allows(self, operation: int, resource_type: int, name: str) -> bool:
         found = self.decided.get((operation, resource_type, name))
@@ -133,7 +149,7 @@ class Authorizer:
         if len(self.known) > KEPT_MAX // 2:
             self.forget()
         for rights in self.known.values():  # who has a fetch session keeps it
-            rights.decided.clear()
+            rights.forget()
         self.kept = len(self.known)
         return False
 

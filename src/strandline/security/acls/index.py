@@ -10,7 +10,7 @@ Invariants (executed by `check`):
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from ipaddress import ip_address
+from ipaddress import IPv6Address, ip_address
 
 from msgspec.structs import replace
 
@@ -98,10 +98,12 @@ def pattern_of(acl: Acl) -> Pattern:
 
 
 def canonical(host: str) -> str:
-    """One text for each address: an IPv6 address has many, and Java writes another one than the sockets here."""
+    """One text for each address: an IPv6 address has many, and Java writes another one than the sockets here. IPv4 is
+    IPv4 also where a socket for both has it as ::ffff:10.0.0.1: an ACL that denies 10.0.0.1 denies it there, too."""
     if ":" not in host:
         return host
     try:
-        return str(ip_address(host))
+        address = ip_address(host)
     except ValueError:
         return host
+    return str(address.ipv4_mapped or address) if isinstance(address, IPv6Address) else str(address)

@@ -1,10 +1,13 @@
 """The mechanism by which nodes know one another (`security.secret`): both sides of it."""
 
+from base64 import b64encode
+
 from strandline.base.errors import ErrorCode, error_of
+from strandline.base.ids import NodeId
 from strandline.base.time import Instant
 from strandline.security.sasl.exchange import Accepted, Challenge, Rejected, Verdict
-from strandline.security.scram import Scram, ScramCredential, ScramServer
-from strandline.security.secret import HASH_MECHANISM, SECRET_MECHANISM, ClusterSecret
+from strandline.security.scram import Scram, ScramCredential, ScramServer, attributes
+from strandline.security.secret import HASH_MECHANISM, ITERATIONS, SECRET_MECHANISM, ClusterSecret, salt_of
 from strandline.wire.messages.cluster.sasl_authenticate import SaslAuthenticateRequest, SaslAuthenticateResponse
 from strandline.wire.messages.cluster.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
 from strandline.wire.schema import Message
@@ -37,7 +40,9 @@ class NodeExchange:
 class Introduction:
     """The side that connects. It sends what `begin` returns, and what each answer calls for, until it is over."""
 
-    def __init__(self, secret: ClusterSecret, name: str, nonce: str) -> None:
+    def __init__(self, secret: ClusterSecret, name: str, nonce: str, node: NodeId) -> None:
+        """`node`: whom it connects to. Nobody else gets a proof."""
+        self.node = node
         self.scram = Scram(HASH_MECHANISM, name, secret.text, nonce)
         self.answers = 0
         self.is_over = False
@@ -66,10 +71,18 @@ class Introduction:
         if message.error_code != ErrorCode.NONE:
             raise ValueError(message.error_message or error_of(message.error_code).name)
         if self.answers == 2:
-            return SaslAuthenticateRequest(auth_bytes=self.scram.final(bytes(message.auth_bytes)))
+            return SaslAuthenticateRequest(auth_bytes=self.prove(bytes(message.auth_bytes)))
         self.scram.verify(bytes(message.auth_bytes))
         self.is_over = True
         return None
+
+    def prove(self, challenge: bytes) -> bytes:
+        """Salt and iterations are known before. So a stranger can neither have it prove what another node asks for, nor
+        make it hash for seconds while the node's loop stands still."""
+        told = attributes(challenge)
+        if told.get("i") != str(ITERATIONS) or told.get("s") != b64encode(salt_of(self.node)).decode():
+            raise ValueError(f"it is not node {self.node}")
+        return self.scram.final(challenge)
 
 
 def version_of(message: type[Message]) -> int:

@@ -16,7 +16,7 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from strandline.server.network.limits import NOW, UNTIL_ONE_CLOSES, ConnectionLimits, plain
-from strandline.server.network.refusals import LogLimit, log
+from strandline.server.network.refusals import REFUSED, LogLimit, log
 
 AT_ONCE_MAX = 32  # connections, then others have their turn
 PAUSED_MAX = 256  # connections over the rate of their address, that wait to be closed
@@ -89,7 +89,8 @@ class Acceptor:
                 return
             except OSError as error:
                 if error.errno in NO_RESOURCES:
-                    self.report("connections that cannot be accepted", "any address", str(error.strerror))
+                    if self.log_limit.may_print("failures to accept", self.name, now_ms):
+                        log.warning("cannot accept connections on %s: %s", self.name, error.strerror)
                     self.rest(int(1000 * PAUSE_S))
                     return
                 continue  # the other side has gone already: there may be another one behind it
@@ -99,7 +100,8 @@ class Acceptor:
         refusal = self.limits.why_refused(address, now_ms)
         if refusal is not None:
             why, pause_ms = refusal
-            self.report("refused connections", address, why)
+            if self.log_limit.may_print(REFUSED, address, now_ms):
+                log.warning("refused a connection from %s on %s: %s", address, self.name, why)
             if pause_ms and len(self.paused) < PAUSED_MAX:
                 self.paused[sock] = self.loop.call_later(pause_ms / 1000, self.pause_over, sock)
             else:
@@ -112,10 +114,6 @@ class Acceptor:
     def pause_over(self, sock: socket.socket) -> None:
         del self.paused[sock]
         sock.close()
-
-    def report(self, kind: str, address: str, why: str) -> None:
-        if self.log_limit.may_print(kind, address, self.now_ms()):
-            log.warning("%s on %s, from %s: %s", kind, self.name, address, why)
 
     def now_ms(self) -> int:
         return int(self.loop.time() * 1000)

@@ -2,7 +2,8 @@
 
 Invariants:
   - the node hears of no connection whose handshake did not succeed;
-  - a handshake lasts at most `HANDSHAKE_S`, and at most `HANDSHAKES_MAX` connections are on their way.
+  - a handshake lasts at most `HANDSHAKE_S`, and at most `HANDSHAKES_MAX` connections are on their way, and as many more
+    on listeners of nodes.
 """
 
 import asyncio

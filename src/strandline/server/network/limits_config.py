@@ -11,6 +11,7 @@ from strandline.server.network.limits import ConnectionLimits, LimitsConfig, pla
 from strandline.server.network.refusals import log
 
 OVERRIDES = "max.connections.per.ip.overrides"
+Quotas = Mapping[tuple[tuple[str, str | None], ...], Mapping[str, float]]  # by entity and key
 IP, CREATION_RATE = "ip", "connection_creation_rate"  # of client quotas
 
 
@@ -69,6 +70,14 @@ class CurrentLimits:
         self.config = config
         self.limits = limits
         self.seen: tuple[ConfigValue, ...] = (None,) * len(DYNAMIC_LIMITS)
+        self.rates: tuple[dict[str, float], float | None] = ({}, None)
+
+    def update_rates(self, quotas: Quotas) -> None:
+        """`quotas`: the metadata's. What an address has left of its rate is kept if nothing changed."""
+        rates = address_rates(quotas)
+        if rates != self.rates:
+            self.rates = rates
+            self.limits.set_address_rates(*rates)
 
     def update(self, configs: Mapping[tuple[int, str], Mapping[str, str]]) -> None:
         """`configs`: those of the metadata, by resource."""
@@ -90,9 +99,7 @@ DYNAMIC_LIMITS = (
 )
 
 
-def address_rates(
-    quotas: Mapping[tuple[tuple[str, str | None], ...], Mapping[str, float]],
-) -> tuple[dict[str, float], float | None]:
+def address_rates(quotas: Quotas) -> tuple[dict[str, float], float | None]:
     """For `ConnectionLimits.set_address_rates`: of the client quotas those of addresses, and of all others."""
     rates: dict[str | None, float] = {}
     for entity, values in quotas.items():

@@ -4,16 +4,18 @@ Invariants:
   - answers leave in the order of requests, whatever order the node replies in;
   - a connection has at most `UNANSWERED_MAX` unanswered requests: at the bound, while its write buffer is above the
     high-water mark, and while it is throttled, nothing more is read from it;
-  - a frame that cannot be parsed costs its own connection and at most one log line, nothing else;
+  - a frame that cannot be parsed, or an answer that cannot be written, costs its own connection and at most one log
+    line, nothing else, even if the codec raises something that it should not;
   - the node hears of every connection's end, once.
 """
 
 import asyncio
 import socket
+import traceback
 from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import cast
+from typing import Any, cast
 
 from msgspec.structs import replace
 
@@ -26,6 +28,7 @@ from strandline.base.effects import (
     Endpoint,
     Event,
     Received,
+    Refuse,
     Reply,
     ReplyTo,
     Throttle,
@@ -36,15 +39,16 @@ from strandline.base.value import Value
 from strandline.server.network import handshakes
 from strandline.server.network.accepting import Acceptor
 from strandline.server.network.counted_requests import count_requests
+from strandline.server.network.encrypted import Encrypted
 from strandline.server.network.handshakes import Refusal, shake_hands
-from strandline.server.network.joining import joining
 from strandline.server.network.limits import ConnectionLimits, LimitsConfig
-from strandline.server.network.refusals import LogLimit, log, printable
+from strandline.server.network.refusals import CLOSED, LogLimit, log, printable
 from strandline.server.network.request_memory import RequestMemory
+from strandline.server.network.session import Session
 from strandline.server.network.unsent import WRITE_BUFFER_BYTES, Slot, Unsent
 from strandline.server.network.watch import Watch
 from strandline.server.tls.listener_tls import ListenerTls, Unmapped
-from strandline.wire.api import API_VERSIONS, APIS, advertised_versions, is_allowed
+from strandline.wire.api import API_BY_KEY, API_VERSIONS, APIS, advertised_versions, is_allowed
 from strandline.wire.frame import Unsupported, UnsupportedVersion, decode_request, encode_response
 from strandline.wire.messages.cluster.api_versions import ApiVersionsResponse
 from strandline.wire.primitive import Malformed
@@ -52,6 +56,7 @@ from strandline.wire.primitive import Malformed
 UNANSWERED_MAX = 64
 PARTS_OF_FRAMES = 2  # parts of large frames have memory for so many of the largest, over all connections
 PARTS_BYTES_MIN = 64 * 1024 * 1024
+TRACED_MAX = 100
 TLS_HANDSHAKE = 0x1603  # the first two bytes of every TLS connection: a handshake record, of version 3
 # Which APIs a listener answers: key is_controller.
 SERVED = {
@@ -80,9 +85,10 @@ class Listener(Value, frozen=True):
     port: int  # 0: any free port
     is_controller: bool
     tls: ListenerTls | None = None  # None: it is not encrypted
+    stranger_bytes_max: int | None = None  # a request's, until it has proved by SASL who it is; None: it need not
 
 
-class Connection(Unsent):
+class Connection(Session, Unsent):
     looked_at = 0  # when the clock was last read, by a connection that measures
     address = ""  # of the other side
     is_counted = False  # by the limits
@@ -90,10 +96,11 @@ class Connection(Unsent):
     def __init__(self, net: "Net", number: int, listener: Listener) -> None:
         super().__init__(net.config.request_bytes_max, net.requests)
         self.net = self.owner = net
+        self.loop = net.loop
         self.number = number
         self.on_event: Callable[[Event], None] = net.on_event
         self.listener = listener
-        self.served = SERVED[listener.is_controller]
+        self.begin(SERVED[listener.is_controller], self.frame_bytes_max, listener.stranger_bytes_max)
         self.transport: asyncio.Transport
         self.write: Callable[[Sequence[Buffer]], None]
         self.first = 0  # sequence of slots[0]
@@ -109,9 +116,14 @@ class Connection(Unsent):
         return self.listener.name in self.net.limits.config.node_listeners
 
     @property
+    def is_waiting(self) -> bool:
+        """For memory."""
+        return self in self.memory.waiting
+
+    @property
     def is_set_up(self) -> bool:
-        """Has it sent a request?"""
-        return self.first + len(self.slots) > 0
+        """Has it sent a request, and authenticated where it must?"""
+        return self.first + len(self.slots) > 0 and not self.is_stranger
 
     @property
     def is_of_node(self) -> bool:
@@ -134,7 +146,12 @@ class Connection(Unsent):
             self.encrypted(self.listener.tls)
 
     def encrypted(self, tls: ListenerTls) -> None:
-        self.write = joining(self.transport)
+        encrypted = Encrypted(self.transport, WRITE_BUFFER_BYTES, self.pause_writing, self.resume_writing)
+        told: Any = self  # uvloop's calls are about the inner transport from now on
+        told.pause_writing, told.resume_writing = encrypted.block, encrypted.unblock
+        self.transport, self.write = encrypted, encrypted.writelines
+        if self.must_authenticate:
+            return  # its principal is what it proves by SASL; a certificate only lets it in (KIP-684)
         try:
             certificate = self.transport.get_extra_info("ssl_object").getpeercert(binary_form=True)
             self.caller = replace(self.caller, principal=tls.principal_of(certificate))
@@ -144,6 +161,9 @@ class Connection(Unsent):
     def connection_lost(self, error: Exception | None) -> None:
         assert self.net.connections.get(self.number) is self, "a connection ends once"
         self.closed = self.stopped = True
+        if self.listener.tls is not None:
+            cast(Encrypted, self.transport).ended()
+        self.end_timer()
         self.net.gone(self)
         self.net.on_event(Disconnected(self.number))
 
@@ -158,8 +178,11 @@ class Connection(Unsent):
         except (Malformed, Unsupported) as error:
             self.refuse(f"{type(error).__name__}: {error}")
             return
+        except Exception as error:  # a defect of ours, or no memory; nothing has changed
+            self.raised("decoding", int.from_bytes(frame[:2], "big"), int.from_bytes(frame[2:4], "big"), error)
+            return
         if request.api_key not in self.served:
-            self.refuse(f"API key {request.api_key} is not served on this listener")
+            self.refuse(self.why_not_served(request.api_key))
             return
         caller = self.caller
         client_id = request.client_id or ""
@@ -201,7 +224,13 @@ class Connection(Unsent):
         if effect.message is None:
             self.fill(to.sequence, ())
         else:
-            self.fill(to.sequence, encode_response(effect.message, to.api_version, to.correlation_id))
+            try:
+                answer = encode_response(effect.message, to.api_version, to.correlation_id)
+            except Exception as error:
+                # What the node did is whole; this client cannot be told.
+                self.raised("answering", to.api_key, to.api_version, error)
+                return
+            self.fill(to.sequence, answer)
 
     def fill(self, sequence: int, answer: Sequence[Buffer]) -> None:
         """Put an answer into its slot, and send all answers that no earlier request holds up."""
@@ -266,6 +295,7 @@ class Connection(Unsent):
     def wait_for_memory(self) -> None:
         self.stop()
         self.memory.wait(self)
+        self.net.watch.requests_wait()
 
     def size_refused(self, size: int) -> None:
         assert not 0 <= size <= self.frame_bytes_max
@@ -274,12 +304,23 @@ class Connection(Unsent):
         else:
             self.refuse(f"a request of {size} bytes; the limit is {self.frame_bytes_max}")
 
-    def refuse(self, why: str) -> None:
+    def refuse(self, why: str, kind: str = CLOSED) -> None:
         assert why
-        if self.net.log_limit.may_print("closed connections", self.caller.host, self.net.now_ms()):
+        if self.net.log_limit.may_print(kind, self.caller.host, self.net.now_ms()):
             why, host = printable(why), self.caller.host
             log.warning("closing connection %d from %s on %s: %s", self.number, host, self.listener.name, why)
         self.close()
+
+    def raised(self, doing: str, key: int, version: int, error: Exception) -> None:
+        """It costs the connection. A trace for the first of its kind."""
+        name = f"{API_BY_KEY[key].name} v{version}" if key in API_BY_KEY else f"API {key} v{version}"
+        where = traceback.extract_tb(error.__traceback__, limit=-1)
+        kind = (doing, key, f"{where[0].name}:{where[0].lineno}" if where else "")
+        if kind not in self.net.traced and len(self.net.traced) < TRACED_MAX:
+            self.net.traced.add(kind)
+            trace = "".join(traceback.format_exception(error)).rstrip()
+            log.error("%s %s from %s raised; nothing was changed by that\n%s", doing, name, self.caller.named, trace)
+        self.refuse(f"{doing} {name} raised {type(error).__name__}")
 
     def close(self) -> None:
         """What is already written still goes out."""
@@ -300,6 +341,7 @@ class Net:
         self.on_event = on_event
         self.connections: dict[int, Connection] = {}
         self.last_number = 0
+        self.traced: set[tuple[str, int, str]] = set()  # kinds of exceptions that were logged with their trace
         self.bound: list[tuple[Listener, socket.socket]] = []
         self.acceptors: list[Acceptor] = []
         self.coming: set[asyncio.Task[None]] = set()  # connections that the loop does not serve yet
@@ -348,7 +390,9 @@ class Net:
 
     def admitting(self, listener: Listener) -> Callable[[socket.socket, str], None]:
         def admit(sock: socket.socket, address: str) -> None:
-            if listener.tls is not None and len(self.coming) >= handshakes.HANDSHAKES_MAX:
+            # Half of the places are for nodes: clients that open connections and say nothing must not keep them out.
+            places = handshakes.HANDSHAKES_MAX * (2 if listener.name in self.limits.config.node_listeners else 1)
+            if listener.tls is not None and len(self.coming) >= places:
                 self.limits.closed(listener.name, address)
                 sock.close()
                 return
@@ -384,7 +428,7 @@ class Net:
         host, name = connection.address, connection.listener.name
         if refusal.is_closed:
             log.debug("no TLS with %s on %s: %s", host, name, refusal.why)
-        elif self.log_limit.may_print("failed handshakes", host, self.now_ms()):
+        elif self.log_limit.may_print(f"failed handshakes on {name}", host, self.now_ms()):
             log.warning("no TLS with %s on %s: %s", host, name, printable(refusal.why))
 
     def gone(self, connection: Connection) -> None:
@@ -422,12 +466,25 @@ class Net:
     def authenticated(self, effect: Authenticated) -> None:
         connection = self.connections.get(effect.connection)
         if connection is not None and not connection.closed:
-            connection.caller = replace(connection.caller, principal=effect.principal, is_node=effect.is_node)
+            connection.authenticated(effect)
 
     def close_one(self, effect: Close) -> None:
         connection = self.connections.get(effect.connection)
         if connection is not None and not connection.closed:
             connection.refuse(effect.why)
+
+    def refuse_one(self, effect: Refuse) -> None:
+        connection = self.connections.get(effect.to.connection)
+        if connection is None or connection.closed:
+            return
+        connection.stop()
+        connection.closed = True  # nothing more is read or answered
+        self.loop.call_later(effect.after_ms / 1000, self.refuse_now, connection, effect)
+
+    def refuse_now(self, connection: Connection, effect: Refuse) -> None:
+        if self.connections.get(effect.to.connection) is connection:
+            connection.reply(Reply(effect.to, effect.message))
+            connection.refuse(effect.why, "failed logins")
 
     def sweep(self) -> None:
         """Close connections that were silent for a whole round and wait for no answer. A connection is closed after

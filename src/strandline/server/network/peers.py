@@ -21,11 +21,11 @@ from secrets import token_hex
 from typing import cast
 
 from strandline.base.effects import Answered, Endpoint, Event, Failed, Failure, Probe, Probed, Send
+from strandline.base.ids import NodeId
 from strandline.base.ports import Buffer
 from strandline.security.sasl.node_secret import Introduction, version_of
 from strandline.security.secret import ClusterSecret
 from strandline.server.network.framing import Framed
-from strandline.server.network.joining import joining
 from strandline.server.network.request_memory import RequestMemory
 from strandline.server.tls.alerts import alerts
 from strandline.server.tls.words import why_failed
@@ -39,6 +39,7 @@ log = logging.getLogger("strandline")
 ANSWER_BYTES_MAX = 256 * 1024 * 1024  # a peer's answer; Kafka's clients have no bound here
 WRITE_BUFFER_BYTES = 1024 * 1024
 NONCE_BYTES = 24
+Place = tuple[str, int, str, NodeId]  # host, port, channel, and who should be there
 UNREACHABLE = {errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT, errno.ENETUNREACH}
 
 
@@ -80,14 +81,20 @@ async def dial_address(
     return sock
 
 
+def joined(transport: asyncio.Transport) -> Callable[[Sequence[Buffer]], None]:
+    """Requests to nodes are small, and TLS would make a record of each buffer."""
+    return lambda buffers: transport.write(b"".join(buffers))
+
+
 class Link(Framed):
     """One outbound connection and the requests that wait on it."""
 
-    def __init__(self, peers: "Peers", endpoint: Endpoint, channel: str) -> None:
+    def __init__(self, peers: "Peers", endpoint: Endpoint, channel: str, node: NodeId) -> None:
         super().__init__(ANSWER_BYTES_MAX, RequestMemory())
         self.peers = peers
         self.endpoint = endpoint
         self.channel = channel
+        self.node = node
         self.next_correlation_id = 0
         self.waiting: deque[tuple[int, Send, asyncio.TimerHandle]] = deque()
         self.unsent: list[Buffer] = []  # until the connection stands, and its other side knows us
@@ -98,6 +105,10 @@ class Link(Framed):
         self.write: Callable[[Sequence[Buffer]], None]
         self.closed = False
         self.dialing = peers.loop.create_task(self.open())
+
+    @property
+    def place(self) -> Place:
+        return self.endpoint.host, self.endpoint.port, self.channel, self.node
 
     async def open(self) -> None:
         assert self.transport is None
@@ -127,13 +138,14 @@ class Link(Framed):
         assert self.transport is None
         self.transport = transport = cast(asyncio.Transport, transport)  # uvloop's are not a subclass of it
         transport.set_write_buffer_limits(high=WRITE_BUFFER_BYTES)
-        self.write = joining(transport) if self.is_encrypted else transport.writelines
+        self.write = joined(transport) if self.is_encrypted else transport.writelines
         if self.closed:
             transport.abort()
         elif self.peers.secret is None:
             self.ready()
         else:
-            self.introduction = Introduction(self.peers.secret, self.peers.client_id, token_hex(NONCE_BYTES))
+            name, nonce = self.peers.client_id, token_hex(NONCE_BYTES)
+            self.introduction = Introduction(self.peers.secret, name, nonce, self.node)
             for message in self.introduction.begin():
                 self.introduce(message)
 
@@ -168,8 +180,13 @@ class Link(Framed):
         assert not self.closed, "a link that is given up is forgotten"
         assert effect.timeout_ms >= 0
         correlation_id = self.next_correlation_id
+        try:
+            frame = encode_request(effect.message, effect.version, correlation_id, self.peers.client_id)
+        except Exception as error:  # a client may have sent what is passed on
+            log.error("%s v%d cannot be sent: %r", type(effect.message).__name__, effect.version, error)
+            self.peers.loop.call_soon(self.peers.on_event, Failed(effect.token, Failure.MALFORMED))
+            return
         self.next_correlation_id = (correlation_id + 1) & 0x7FFFFFFF
-        frame = encode_request(effect.message, effect.version, correlation_id, self.peers.client_id)
         timer = self.peers.loop.call_later(effect.timeout_ms / 1000, self.timed_out, correlation_id)
         self.waiting.append((correlation_id, effect, timer))
         if self.is_ready:
@@ -188,8 +205,9 @@ class Link(Framed):
         expected, effect, timer = self.waiting[0]
         try:
             correlation_id, message = decode_response(api_of(effect.message).response, effect.version, frame)
-        except Malformed as error:
-            log.warning("%s answered %s malformed: %s", self.name(), type(effect.message).__name__, error)
+        except Exception as error:
+            why = error if isinstance(error, Malformed) else repr(error)
+            log.warning("%s answered %s malformed: %s", self.name(), type(effect.message).__name__, why)
             self.fail(Failure.MALFORMED, Failure.CLOSED)
             return
         if correlation_id != expected:
@@ -225,7 +243,7 @@ class Link(Framed):
             self.transport.abort()
         else:
             self.dialing.cancel()
-        assert self.peers.links.get((self.endpoint.host, self.endpoint.port, self.channel)) is not self
+        assert self.peers.links.get(self.place) is not self
         waiting, self.waiting = self.waiting, deque()
         why = first
         for _, effect, timer in waiting:
@@ -250,14 +268,14 @@ class Peers:
         self.client_id = client_id
         self.on_event = on_event
         self.secret: ClusterSecret | None = None  # None: nobody is asked to prove anything
-        self.links: dict[tuple[str, int, str], Link] = {}
+        self.links: dict[Place, Link] = {}
         self.probes: set[asyncio.Task[None]] = set()
 
     def send(self, effect: Send) -> None:
-        to = (effect.endpoint.host, effect.endpoint.port, effect.channel)
+        to = (effect.endpoint.host, effect.endpoint.port, effect.channel, effect.node)
         link = self.links.get(to)
         if link is None:
-            link = self.links[to] = Link(self, effect.endpoint, effect.channel)
+            link = self.links[to] = Link(self, effect.endpoint, effect.channel, effect.node)
         link.send(effect)
 
     def probe(self, effect: Probe) -> None:
@@ -280,9 +298,8 @@ class Peers:
 
     def forget(self, link: Link) -> None:
         assert link.closed, "it may still be answered"
-        to = (link.endpoint.host, link.endpoint.port, link.channel)
-        if self.links.get(to) is link:
-            del self.links[to]
+        if self.links.get(link.place) is link:
+            del self.links[link.place]
 
     def close(self) -> None:
         """The node has stopped: nobody wants the answers any more."""

@@ -20,6 +20,7 @@ SUMMARIES_MAX = 20
 ADDRESSES_MAX = 1000  # that are counted apart
 TEXT_SHOWN = 200  # letters of what a client sent
 OTHERS = "other addresses"
+CLOSED, REFUSED = "closed connections", "refused connections"  # kinds of lines
 
 
 class LogLimit:
@@ -28,7 +29,7 @@ class LogLimit:
         self.printed: Counter[tuple[str, str]] = Counter()  # kind of line and address
         self.printed_of_kind: Counter[str] = Counter()
         self.left_out: Counter[tuple[str, str]] = Counter()
-        self.left_out_ever: Counter[str] = Counter()  # by kind
+        self.left_out_ever = Counter({CLOSED: 0, REFUSED: 0})  # by kind, since the start
 
     def may_print(self, kind: str, address: str, now_ms: int) -> bool:
         """Count one line. `kind` in the plural, as the summary has it: "refused connections"."""

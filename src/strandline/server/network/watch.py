@@ -19,6 +19,8 @@ from strandline.server.network.slowness import SlowFrame, SlowReader, too_slow_t
 from strandline.server.network.unsent import WRITE_BUFFER_BYTES
 
 LOOK_S = 5.0
+FRAMES_S = 1.0  # between two looks at large frames while others wait for their memory
+FRAME_WAITS_MAX = 5  # looks for which a frame may wait itself
 NO_REQUEST, READS_SLOWLY, SENDS_SLOWLY, GAVE_WAY = "no request", "reads slowly", "sends slowly", "gave way"
 REASONS = (NO_REQUEST, READS_SLOWLY, SENDS_SLOWLY, GAVE_WAY)
 
@@ -53,6 +55,8 @@ class Watched(Protocol):
     @property
     def held(self) -> int: ...
     @property
+    def is_waiting(self) -> bool: ...
+    @property
     def is_of_node(self) -> bool: ...
     @property
     def is_protected(self) -> bool: ...
@@ -80,7 +84,9 @@ class Watch:
         self.net = net
         self.setup_ms_max = setup_ms_max
         self.idle_ms_max = idle_ms_max
-        self.frames: dict[int, tuple[int, int]] = {}  # large ones at the last look: sequence and bytes received
+        self.frames: dict[int, tuple[int, int]] = {}  # large ones a second ago: sequence and bytes received
+        self.waits: dict[int, int] = {}  # connections that wait for memory, and in how many looks at frames they did
+        self.frames_timer: asyncio.TimerHandle | None = None
         self.dropped = Counter(dict.fromkeys(REASONS, 0))
         self.is_relieving = False
         self.timer: asyncio.TimerHandle | None = None
@@ -91,8 +97,9 @@ class Watch:
         self.look()
 
     def end(self) -> None:
-        if self.timer is not None:
-            self.timer.cancel()
+        for timer in (self.timer, self.frames_timer):
+            if timer is not None:
+                timer.cancel()
 
     # --- a look
 
@@ -108,7 +115,6 @@ class Watch:
             if why is not None:
                 self.drop(connection, *why)
         self.relieve()
-        self.relieve_frames()
         for line in self.net.log_limit.summaries(int(now_s * 1000)):
             log.warning("%s", line)
 
@@ -156,16 +162,27 @@ class Watch:
             mib = connection.held / (1024 * 1024)
             self.drop(connection, READS_SLOWLY, f"it reads slowly, and {mib:.1f} MiB of answers wait for it")
 
+    def requests_wait(self) -> None:
+        """For memory, since parts of large requests, or all requests, have all of it."""
+        if self.frames_timer is None:
+            self.frames = dict(self.large_frames())
+            self.frames_timer = self.net.loop.call_later(FRAMES_S, self.relieve_frames)
+
     def relieve_frames(self) -> None:
+        self.frames_timer = None
         requests, connections = self.net.requests, self.net.connections
-        earlier, self.frames = self.frames, dict(self.large_frames())
+        earlier = self.frames
         if not requests.waiting or requests.may_begin:
             return
+        self.requests_wait()
+        # A frame that waits for more memory cannot come on. But it holds what it has, and may not do so for long.
+        self.waits = {one.number: self.waits.get(one.number, 0) + 1 for one in connections.values() if one.is_waiting}
         rows = []
         for number, (sequence, received) in self.frames.items():
             large = connections[number].large
             before = earlier.get(number)
-            if large is not None and before is not None and before[0] == sequence:
+            is_waiting = 0 < self.waits.get(number, 0) < FRAME_WAITS_MAX
+            if large is not None and before is not None and before[0] == sequence and not is_waiting:
                 rows.append(SlowFrame(number, len(large), received - before[1]))
         parts_max = min(requests.parts_max, requests.queued_max)
         for number in list(too_slow_to_send(rows, requests.parts, parts_max)):

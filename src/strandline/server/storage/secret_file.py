@@ -4,6 +4,8 @@ import os
 import secrets
 import stat
 
+from msgspec.structs import replace
+
 from strandline.base.ports import DiskError
 from strandline.broker.config import NodeConfig
 from strandline.security.secret import SECRET_BYTES_MIN, ClusterSecret
@@ -28,7 +30,7 @@ def secret_of(config: NodeConfig) -> ClusterSecret | None:
         raise DiskError(
             f"no cluster secret at {path}: `strandline format --ignore-formatted` writes it; all nodes need the same"
         )
-    return read_secret(path)
+    return replace(read_secret(path), node=config.node_id)
 
 
 def read_secret(path: str) -> ClusterSecret:

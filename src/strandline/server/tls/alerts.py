@@ -43,7 +43,11 @@ class AlertingContext(ssl.SSLContext):
 @contextmanager
 def alerts(sock: socket.socket) -> Iterator[None]:
     """While a handshake of this socket is waited for, which is open now, and perhaps closed when that fails."""
-    spare = sock.dup()
+    try:
+        spare = sock.dup()
+    except OSError:  # no more files: there will be no alert
+        yield
+        return
     try:
         yield
     except ssl.SSLError as error:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from strandline.base.effects import ANONYMOUS, Endpoint
 from strandline.broker.listeners.settings import ListenerSettings
+from strandline.broker.listeners.tls import tls_problems
 from strandline.security.certificates import read_certificate
 from strandline.security.distinguished_names import text_of
 from strandline.security.principals import mapping_of
@@ -82,6 +83,9 @@ class ListenerTls:
         if settings == self.settings and found == self.stamps:
             return None
         self.settings, self.stamps = settings, found
+        problems = list(tls_problems(settings, is_served=self.is_served))  # a file's are found when the node starts
+        if problems:
+            raise BadStore("; ".join(problems))
         return self.read(settings)
 
     def report_end(self) -> None:
@@ -125,7 +129,7 @@ class Tls:
     async def renew(self, listener: ListenerTls, dynamic: Mapping[str, str]) -> None:
         try:
             found = await asyncio.to_thread(listener.look, dynamic)
-        except BadStore as error:
+        except (BadStore, OSError, ValueError) as error:
             log.error("new certificates of listener %s cannot be used, the old ones stay: %s", listener.name, error)
             return
         if found is not None:

@@ -12,7 +12,7 @@ from typing import Any
 
 from strandline.base.effects import Answered, Event, Send
 from strandline.base.errors import ErrorCode
-from strandline.base.ids import NodeId, TopicIdPartition
+from strandline.base.ids import NOBODY, NodeId, TopicIdPartition
 from strandline.base.value import Value
 from strandline.metadata.image import RECOVERED, RECOVERING, Image, Partition
 from strandline.sim.faults.injector import FaultInjector
@@ -54,7 +54,7 @@ class Forger(Station):
     def say(self, why: str, controller: Machine, request: Any, version: int) -> None:
         self.sent += 1
         where, channel = controller.where["CONTROLLER"], str(self.sent)
-        self.network.send(self, Send(where, channel, request, version, TIMEOUT_MS, ForgedToken(why)))
+        self.network.send(self, Send(where, channel, request, version, TIMEOUT_MS, ForgedToken(why), NOBODY))
 
     def event(self, event: Event) -> None:
         if type(event) is not Answered or type(event.message) is not AlterPartitionResponse:

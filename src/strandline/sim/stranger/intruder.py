@@ -8,6 +8,7 @@ that a client can ask, about what is not its own: an ACL denies it all, and the 
 from msgspec.structs import replace
 
 from strandline.base.effects import Event, Send
+from strandline.base.ids import NOBODY
 from strandline.base.value import Value
 from strandline.sim.hostile import PLAIN_NUMBERS, PLAIN_TEXTS, Known, message, served
 from strandline.sim.simulation import World
@@ -96,6 +97,12 @@ class Intruder(Station):
         self.sent += 1
         self.world.note(Kind.CLIENT, f"{type(request).__name__} to {listener} of {machine.name}", self.name)
         effect = Send(
-            machine.where[listener], str(self.sent % CHANNELS), request, version, TIMEOUT_MS, IntruderToken(self.sent)
+            machine.where[listener],
+            str(self.sent % CHANNELS),
+            request,
+            version,
+            TIMEOUT_MS,
+            IntruderToken(self.sent),
+            NOBODY,
         )
         self.network.send(self, effect)

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from strandline.base.effects import Answered, Event, Reply, Send
-from strandline.base.ids import METADATA_TOPIC, METADATA_TOPIC_ID, ZERO_UUID, NodeId, Uuid
+from strandline.base.ids import METADATA_TOPIC, METADATA_TOPIC_ID, NOBODY, ZERO_UUID, NodeId, Uuid
 from strandline.base.value import Value
 from strandline.metadata.configs.node_configs import STANDARD_AUTHORIZER
 from strandline.sim.clients.admin import Admin
@@ -149,7 +149,7 @@ class Prober(Station):
 
     def send(self, machine: Machine, listener: str, request: Any, version: int) -> None:
         self.sent += 1
-        effect = Send(machine.where[listener], str(self.sent), request, version, 5_000, ProbeToken(self.sent))
+        effect = Send(machine.where[listener], str(self.sent), request, version, 5_000, ProbeToken(self.sent), NOBODY)
         self.network.send(self, effect)
 
 

@@ -9,7 +9,7 @@ believed if a node sends it.
 from random import Random
 
 from strandline.base.effects import Event, Send
-from strandline.base.ids import METADATA_TOPIC, METADATA_TOPIC_ID
+from strandline.base.ids import METADATA_TOPIC, METADATA_TOPIC_ID, NOBODY
 from strandline.base.value import Value
 from strandline.sim.hostile import (
     HEADER_EXTREMES,
@@ -93,7 +93,8 @@ class Stranger(Station):
         self.world.note(Kind.CLIENT, f"{api.name} to {listener} of {machine.name}: {shown(wrong)}", self.name)
         channel = str(self.sent % CHANNELS)
         self.network.send(
-            self, Send(machine.where[listener], channel, request, version, TIMEOUT_MS, StrangerToken(self.sent))
+            self,
+            Send(machine.where[listener], channel, request, version, TIMEOUT_MS, StrangerToken(self.sent), NOBODY),
         )
 
     def wrong(self, api: Api, version: int) -> Wrong:

@@ -55,7 +55,7 @@ class Image(Value, frozen=True):
     entries: Mapping[str, bytes | None]
 
 
-class PowerLost(Exception):
+class PowerLost(BaseException):
     """The power failed in the middle of what the process was doing. No error that it could handle."""
 
 

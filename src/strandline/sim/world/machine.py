@@ -86,6 +86,8 @@ class Surroundings(Ground):
 
 
 class Machine(Station):
+    contains = False  # what handlers raise
+
     def __init__(self, world: Surroundings, node_id: NodeId, roles: str, settings: dict[str, str]) -> None:
         super().__init__(f"n{node_id}", world.network)
         self.world = world
@@ -108,8 +110,7 @@ class Machine(Station):
         self.disk = SimDisk((METADATA_DIR, *self.config.log_dirs))
         self.clock = Clock(world.time, drift_ppm=self.drawn(world.options.drift_ppm))
         self.node: Node | None = None
-        self.armed = NEVER
-        self.due = NEVER  # the deadline that the node had after what it did last
+        self.armed = self.due = NEVER  # `due`: the deadline that the node had after what it did last
         self.flushes: deque[Sync | Save] = deque()
         self.is_flushing = False
         self.checked_end = -1
@@ -154,9 +155,8 @@ class Machine(Station):
         self.is_running = True
         self.waits_for_room = self.comes_back = False
         self.disk.broken = {}
-        self.armed = NEVER
+        self.armed, self.is_flushing = NEVER, False
         self.flushes.clear()
-        self.is_flushing = False
         self.clock.step(self.drawn(self.world.options.clock_step_ms))
         self.note(Kind.STARTED, "starts")
         self.has_left = self.has_inventory = self.needs_inventory = False
@@ -175,6 +175,7 @@ class Machine(Station):
             except PowerLost:
                 self.power_cut()
                 return
+        self.node.containment.is_on = self.contains  # elsewhere an exception is a bug of ours, and ends the run
         if self.node.broker is not None and not self.node.broker.clean_start:
             self.world.damage.unseen |= self.changed
         self.changed = {}
@@ -212,6 +213,8 @@ class Machine(Station):
 
     def check(self, node: Node) -> None:
         world = self.world
+        if node.containment.is_stopping:
+            return  # with something half done, which nothing uses
         if node.committed.end != self.checked_end or world.events % world.options.check_every == 0:
             self.checked_end = node.committed.end
             node.check()
@@ -368,8 +371,7 @@ class Machine(Station):
         self.start()
 
     def has_lost(self, hosted: Hosted) -> bool:
-        """Did somebody delete the folder of this log while the process has it? What the process still knows of its
-        records nobody can compare."""
+        """Did somebody delete the folder of this log while the process has it? Then nobody can compare its records."""
         return hosted.at in self.changed and self.disk.names.find(hosted.log.directory) is None
 
     @property
@@ -379,8 +381,7 @@ class Machine(Station):
         return broker is not None and broker.lifecycle.last_epoch >= 0
 
     def without_directory(self, root: str) -> None:
-        """An operator takes a log directory out of the configuration, from the next start on (and its disk, which is
-        of no use to anybody)."""
+        """An operator takes a log directory out of the configuration, and its disk, from the next start on."""
         rest = [path for path in self.log_dirs if path != root]
         self.settings = self.settings | {"log.dirs": ",".join(rest)}
         self.config = NodeConfig.from_properties(self.settings)

@@ -1,9 +1,10 @@
 """Rates over windows and buckets of tokens, against oracles that keep every event."""
 
+from math import inf
 from random import Random
 
 from strandline.base.time import Instant
-from strandline.broker.quotas.rates import Rate, TokenBucket
+from strandline.broker.quotas.rates import WAIT_MS_MAX, Rate, TokenBucket
 
 
 def kept(events: list[tuple[int, float]], now: int, count: int, window_ms: int) -> float:
@@ -68,3 +69,14 @@ def test_an_idle_rate_and_an_idle_bucket_are_as_good_as_new() -> None:
     assert not rate.is_idle(Instant(12_999)) and rate.is_idle(Instant(13_000))
     assert not bucket.is_idle(Instant(14_999)) and bucket.is_idle(Instant(15_000))
     assert bucket.refilled(2.0, Instant(15_000)) == TokenBucket(3, 1000).refilled(2.0, Instant(15_000))
+
+
+def test_no_limit_that_a_quota_may_have_makes_a_wait_that_is_not_a_number() -> None:
+    for limit, waits in ((5e-324, WAIT_MS_MAX), (1e-300, WAIT_MS_MAX), (1e308, 0), (inf, 0)):
+        rate, bucket, now = Rate(11, 1000), TokenBucket(11, 1000), Instant(50_000)
+        for _ in range(2):
+            rate.record(12_000, now)
+            bucket.record(7.0, limit, now)
+            assert (rate.throttle_ms(limit, now), bucket.throttle_ms(limit, now)) == (waits, waits), limit
+            now = Instant(now + 500)
+        bucket.is_idle(now)

@@ -107,6 +107,18 @@ def test_another_image_with_the_same_version_has_its_own_quotas() -> None:
     assert world.quotas.limits.by_kind == {"producer_byte_rate": {(None, ""): 7.0}}
 
 
+def test_a_client_that_invents_ids_neither_fills_memory_nor_escapes_its_quota(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("strandline.broker.quotas.throttling.RATES_MAX", 4)
+    world = World(quota(1000.0, ("user", None), ("client-id", None)))
+    waits = [world.ask(produce(1500), ProduceResponse(), client_id=f"id-{n}")[1] for n in range(8)]
+    assert len(world.quotas.rates) == 5
+    assert waits[:5] == [0] * 5 and waits[5:] == [1000, 2500, 4000], "those that came late share a rate"
+    assert world.ask(produce(1000), ProduceResponse(), client_id="id-0")[1] == 500
+    assert world.ask(produce(1500), ProduceResponse(), user="bob", client_id="id-9")[1] == 0, "another user's is apart"
+
+
 def test_who_produces_more_than_the_quota_waits_as_long_as_its_windows_are_too_full() -> None:
     world = World(quota(1000.0, ALICE))
     assert world.ask(produce(2000), ProduceResponse())[1] == 0

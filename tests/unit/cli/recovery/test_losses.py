@@ -211,6 +211,7 @@ def show_of(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch,
     """Exit status, output, and what was asked of the controller."""
     asked: list[Any] = []
     monkeypatch.setattr(command, "brokers_of", lambda _: {1: None})
+    monkeypatch.setattr(command, "may_describe_cluster", lambda _: True)
     monkeypatch.setattr(command, "ask_ledger", lambda *_: merged({1: told(1, *found)}))
     monkeypatch.setattr(command, "ask_any", lambda _, request, *__: asked.append(request))
     status = command.losses(**flags)

@@ -5,7 +5,7 @@ from tests.unit.replica.conftest import World
 from tests.unit.replica.serving.test_sessions import BATCH, fetch, fill, partitions, rows, told
 
 from strandline.base import answer_memory
-from strandline.base.answer_memory import LARGE_BYTES, AnswerMemory
+from strandline.base.answer_memory import LARGE_BYTES, NOTHING, AnswerMemory
 from strandline.base.ids import NodeId
 from strandline.base.time import Instant
 from strandline.replica.config import ReplicaConfig
@@ -21,15 +21,28 @@ def filled_world() -> tuple[World, AnswerMemory]:
     return world, world.nodes[NodeId(1)].host.answers
 
 
-def test_an_answer_has_at_most_a_quarter_of_what_is_free_and_always_one_batch() -> None:
+def test_an_answer_has_at_most_a_quarter_of_what_is_free_and_one_batch_at_the_bound() -> None:
     world, answers = filled_world()
     assert told(fetch(world, 0, -1, *rows((0, 0)))()) == {0: list(range(10))}
     answers.hold(20 * BATCH)
     assert told(fetch(world, 0, -1, *rows((0, 0)))()) == {0: list(range(5))}
-    answers.hold(60 * BATCH)
+    answers.hold(30 * BATCH)
     assert told(fetch(world, 0, -1, *rows((0, 0)))()) == {0: [0]}
-    answers.release(80 * BATCH)
+    answers.release(50 * BATCH)
     assert told(fetch(world, 0, -1, *rows((0, 0)))()) == {0: list(range(10))}
+
+
+def test_above_the_bound_a_fetch_waits_and_gets_nothing_when_its_time_is_over() -> None:
+    world, answers = filled_world()
+    answers.hold(51 * BATCH)
+    waiting = fetch(world, 0, -1, *rows((0, 0)), max_wait_ms=100)
+    assert waiting() is None
+    world.run(101)
+    assert told(waiting()) == {0: []}
+    waiting = fetch(world, 0, -1, *rows((0, 0)), max_wait_ms=100)
+    answers.release(51 * BATCH)
+    world.run(101)
+    assert told(waiting()) == {0: list(range(10))}
 
 
 def test_who_wants_more_than_there_is_memory_for_does_not_wait_for_it() -> None:
@@ -62,5 +75,7 @@ def test_what_is_held_and_given_is_subtracted_and_small_answers_are_not_counted(
     it.hold(60 * MIB)
     it.gave(100, Instant(2))
     assert (it.given, it.answer_max, it.counted_from) == (0, 49 * MIB, LARGE_BYTES)
-    it.hold(500 * MIB)
+    it.hold(260 * MIB)
     assert it.answer_max == 0
+    it.hold(1)
+    assert it.answer_max == NOTHING

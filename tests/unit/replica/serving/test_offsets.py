@@ -56,6 +56,17 @@ def test_offsets_by_name_and_by_time(world: Any) -> None:
     assert list_offset(world, -9).error_code == ErrorCode.UNSUPPORTED_VERSION
 
 
+def test_a_partition_that_a_request_names_twice_is_not_searched(world: Any) -> None:
+    """As in Kafka. Else one small request could ask for thousands of searches."""
+    world.create(replicas=(1,))
+    world.produce(1)
+    asked = [ListOffsetsPartition(partition_index=index, timestamp=0) for index in (0, 1, 0)]
+    request = ListOffsetsRequest(replica_id=-1, topics=(ListOffsetsTopic(name="t", partitions=tuple(asked)),))
+    rows = ask(world, 1, "list_offsets", request, version=11)().topics[0].partitions
+    errors = [ErrorCode.INVALID_REQUEST, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.INVALID_REQUEST]
+    assert [(row.partition_index, row.error_code) for row in rows] == [(0, errors[0]), (1, errors[1]), (0, errors[2])]
+
+
 def test_a_new_leader_does_not_name_an_end_that_may_lie_before_the_old_one(world: Any) -> None:
     world.create(replicas=(1, 2))
     world.run(1_000)

@@ -1,5 +1,5 @@
-"""SaslAuthenticate (key 36): the mechanism's own messages, in frames (KIP-152). Our client speaks it; our
-brokers answer ILLEGAL_SASL_STATE."""
+"""SaslAuthenticate (key 36): the mechanism's own messages, in frames (KIP-152), and how long the session
+lasts (KIP-368)."""
 
 from typing import Annotated
 

@@ -1,5 +1,5 @@
-"""SaslHandshake (key 17): how a client will authenticate. Our client speaks it; our brokers
-answer ILLEGAL_SASL_STATE."""
+"""SaslHandshake (key 17): how a client will authenticate. In version 0 the mechanism's messages would follow without
+frames; brokers here refuse that."""
 
 from strandline.wire.schema import Int16, Message, String, message
 
