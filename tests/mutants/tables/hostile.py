@@ -134,4 +134,15 @@ HOSTILE = table(
         Breaks.ANSWERS,
         ("unit/replica/serving/test_offsets.py::test_a_partition_that_a_request_names_twice_is_not_searched",),
     ),
+    Mutant(
+        "a fetch session grows for as long as its client likes",
+        "replica/serving/sessions.py",
+        "        while total > INTERESTS_MAX:\n",
+        "        while False:\n",
+        Breaks.ANSWERS,
+        (
+            "unit/replica/serving/test_sessions.py::"
+            "test_partitions_that_a_client_adds_forever_end_its_session_and_no_other",
+        ),
+    ),
 )
