@@ -145,4 +145,12 @@ HOSTILE = table(
             "test_partitions_that_a_client_adds_forever_end_its_session_and_no_other",
         ),
     ),
+    Mutant(
+        "everybody with an account reads the metadata log",
+        "server/storage/private.py",
+        '    return name in NAMES or DIRECTORY in path.split("/")',
+        "    return name in NAMES",
+        Breaks.ANSWERS,
+        ("unit/server/test_disk.py::test_others_read_what_the_umask_lets_them_and_nothing_of_the_metadata",),
+    ),
 )
