@@ -1,6 +1,6 @@
 """The laws about permissions fire, and the oracle that they ask decides as Kafka does."""
 
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from msgspec import structs
@@ -15,6 +15,7 @@ from strandline.metadata.image import Topic
 from strandline.sim.laws.clients.naive import is_permitted
 from strandline.sim.laws.clients.permissions import is_forged
 from strandline.sim.simulation import World
+from strandline.sim.world.connection import Connection
 from strandline.sim.world.options import Options
 from strandline.wire.messages.quorum.vote import VoteRequest, VoteResponse
 from strandline.wire.messages.records.fetch import FetchRequest, ReplicaState
@@ -105,6 +106,7 @@ class Asking:
 
     def ask(self, message: Any, version: int, caller: Caller = ALICE) -> Received:
         received = Received(ReplyTo(1, 0, 0, message.key, version), caller, message)
+        self.machine.inbound[1] = cast(Connection, None)  # it is open
         self.law.received(self.machine, received)
         return received
 
@@ -161,6 +163,13 @@ def test_a_name_that_may_not_be_described_is_in_no_answer_unless_it_was_in_the_r
         asking.answer(asking.ask(MetadataRequest(topics=None), 12), hidden)
 
 
+def test_an_answer_for_a_connection_that_is_closed_tells_nobody_anything() -> None:
+    asking = Asking()
+    received = asking.ask(PRODUCE, 13)
+    del asking.machine.inbound[1]
+    asking.answer(received, produced(E.NONE))
+
+
 def test_super_users_and_nodes_are_not_judged() -> None:
     admin, node = structs.replace(ALICE, principal="User:admin"), structs.replace(ALICE, is_node=True)
     for caller in (admin, node):
@@ -176,6 +185,7 @@ def test_a_request_of_nodes_is_refused_to_everybody_else() -> None:
     law, machine = world.laws.permissions, world.machines[next(iter(world.machines))]
     assert law is not None
     machine.start()
+    machine.inbound[1] = cast(Connection, None)
     received = Received(ReplyTo(1, 0, 0, VoteRequest.key, 2), ALICE, VoteRequest())
     law.received(machine, received)
     law.replies(machine, Reply(received.to, VoteResponse(error_code=E.CLUSTER_AUTHORIZATION_FAILED)))

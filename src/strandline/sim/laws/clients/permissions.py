@@ -113,8 +113,8 @@ class Permissions:
     def replies(self, machine: Machine, reply: Reply) -> None:
         life = self.lives[machine.name]
         found = life.asked.pop((reply.to.connection, reply.to.sequence), None)
-        if found is None or reply.message is None:
-            return
+        if found is None or reply.message is None or reply.to.connection not in machine.inbound:
+            return  # an answer for a connection that is closed reaches nobody, and the gate does not complete it
         event, since = found
         assert machine.node is not None
         if is_forged(event):
