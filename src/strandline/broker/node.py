@@ -227,8 +227,9 @@ class Node:
     def is_controller_listener(self, listener: str) -> bool:
         return listener in self.controller_listeners
 
-    def create_missing_topics(self, names: Sequence[str], now: Instant) -> list[Effect]:
-        """Ask the controller for topics that a client named; nobody waits for the answer, clients ask again.
+    def create_missing_topics(self, names: Sequence[str], now: Instant, asked: Received | None = None) -> list[Effect]:
+        """Ask the controller for topics that a client named; nobody waits for the answer, clients ask again. `asked`:
+        by a client whose quota they count for.
 
         Coordinators need their topics whatever auto.create.topics.enable says.
         """
@@ -237,6 +238,10 @@ class Node:
         if not wanted:
             return []
         request = auto_topic(wanted, self.config)
+        if asked is not None and self.has_quotas:
+            request = self.quotas.creatable(asked, request, self.image, now)
+            if not request.topics:
+                return []
         return self.forwarding.forward(None, request, 7, 5000, now)
 
     # --- events
