@@ -161,4 +161,12 @@ HOSTILE = table(
         Breaks.ANSWERS,
         (f"{CONTAINING}::test_what_a_client_wrote_stays_in_one_line_and_passwords_are_not_shown",),
     ),
+    Mutant(
+        "another user of the machine chooses the cluster's secret",
+        "server/storage/secret_file.py",
+        "    if owner not in (os.geteuid(), ROOT):\n",
+        "    if False:\n",
+        Breaks.ANSWERS,
+        ("unit/server/test_secret_file.py::test_the_secret_is_for_its_owner_alone_and_that_is_this_user_or_root",),
+    ),
 )

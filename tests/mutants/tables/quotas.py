@@ -152,9 +152,6 @@ QUOTAS = table(
         "        return replace(request, topics=tuple(allowed))\n",
         "        return request\n",
         Breaks.ANSWERS,
-        (
-            f"{THROTTLING}::"
-            "test_topics_that_are_created_since_they_are_asked_for_count_and_the_answer_does_not_wait",
-        ),
+        (f"{THROTTLING}::test_topics_that_are_created_since_they_are_asked_for_count_and_the_answer_does_not_wait",),
     ),
 )
