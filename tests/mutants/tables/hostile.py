@@ -169,4 +169,12 @@ HOSTILE = table(
         Breaks.ANSWERS,
         ("unit/server/test_secret_file.py::test_the_secret_is_for_its_owner_alone_and_that_is_this_user_or_root",),
     ),
+    Mutant(
+        "one connection takes all places of requests for the controller",
+        "broker/forward.py",
+        "        if len(self.out) >= WAITING_MAX or self.places[connection] >= WAITING_OF_CONNECTION_MAX:\n",
+        "        if len(self.out) >= WAITING_MAX:\n",
+        Breaks.ANSWERS,
+        ("unit/broker/test_forward.py::test_one_connection_leaves_places_for_others_and_may_use_its_own_again",),
+    ),
 )
