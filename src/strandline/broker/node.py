@@ -223,14 +223,17 @@ class Node:
     def is_controller_listener(self, listener: str) -> bool:
         return listener in self.controller_listeners
 
-    def create_missing_topics(self, names: Sequence[str], now: Instant) -> list[Effect]:
-        """Ask the controller for topics that a client named; nobody waits for the answer, clients ask again.
+    def create_missing_topics(self, names: Sequence[str], now: Instant, asked: Received | None = None) -> list[Effect]:
+        """Ask the controller for topics that a client named; nobody waits for the answer, clients ask again. `asked`:
+        by a client whose quota they count for.
 
         Coordinators need their topics whatever auto.create.topics.enable says.
         """
         assert self.broker is not None, "clients name topics to brokers"
         request = missing_topics(names, self.config)
-        return [] if request is None else self.forwarding.forward(None, request, 7, 5000, now)
+        if request is not None and asked is not None and self.has_quotas:
+            request = self.quotas.creatable(asked, request, self.image, now)
+        return [] if not (request and request.topics) else self.forwarding.forward(None, request, 7, 5000, now)
 
     # --- events
 

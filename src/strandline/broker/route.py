@@ -7,6 +7,7 @@ from msgspec.structs import replace
 
 from strandline.base.effects import Effect, Received, Reply, in_a_line
 from strandline.base.errors import ErrorCode
+from strandline.base.interrupted import Interrupted
 from strandline.base.time import Instant
 from strandline.broker.authenticating import Authenticating
 from strandline.broker.forward import Forwarding
@@ -164,8 +165,12 @@ def take_in_metadata(node: Machines, received: Received, now: Instant) -> list[E
     """Answered a moment later, by `handlers.metadata`; at once where no topic is asked for, and so no leader named."""
     if metadata.asks_for_no_topic(received.message, received.to.api_version):
         return metadata.answer(node, received, now)
-    broker_of(node).suspects.take_in(received, now)
-    return []
+    effects = metadata.create_missing(node, received, now)
+    try:
+        broker_of(node).suspects.take_in(received, now)
+    except Exception as error:
+        raise Interrupted(effects) from error
+    return effects
 
 
 def list_offsets(node: Machines, received: Received, now: Instant) -> list[Effect]:

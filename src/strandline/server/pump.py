@@ -12,7 +12,6 @@ Invariants:
 
 import asyncio
 import logging
-import traceback
 from collections.abc import Callable
 from typing import Any, Protocol
 
@@ -35,6 +34,7 @@ from strandline.base.effects import (
 )
 from strandline.base.ports import DiskError, DiskFull
 from strandline.base.time import NEVER, Instant
+from strandline.base.traces import said, trace_of
 from strandline.server.clock import Clock
 
 log = logging.getLogger("strandline")
@@ -182,9 +182,8 @@ class Pump:
             else:
                 self.stop(DISK_FAILED, f"it cannot go on without this log directory: {error}")
             return
-        trace = "".join(traceback.format_exception(error))
-        log.error("the node crashed on %s\n%s", shorten(repr(event)), trace.rstrip())
-        self.stop(CRASHED, f"crashed: {type(error).__name__}: {error}")
+        log.error("the node crashed on %s\n%s", shorten(repr(event)), trace_of(error, hides=False))
+        self.stop(CRASHED, f"crashed: {said(error, hides=False)}")
 
 
 def shorten(text: str, longest: int = 2000) -> str:

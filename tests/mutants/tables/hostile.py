@@ -153,4 +153,28 @@ HOSTILE = table(
         Breaks.ANSWERS,
         ("unit/server/test_disk.py::test_others_read_what_the_umask_lets_them_and_nothing_of_the_metadata",),
     ),
+    Mutant(
+        "an exception shows the password of a request",
+        "base/traces.py",
+        "SECRET_APIS = frozenset({33, 36, 44, 51})",
+        "SECRET_APIS = frozenset({33, 36, 44})",
+        Breaks.ANSWERS,
+        (f"{CONTAINING}::test_what_a_client_wrote_stays_in_one_line_and_passwords_are_not_shown",),
+    ),
+    Mutant(
+        "another user of the machine chooses the cluster's secret",
+        "server/storage/secret_file.py",
+        "    if owner not in (os.geteuid(), ROOT):\n",
+        "    if False:\n",
+        Breaks.ANSWERS,
+        ("unit/server/test_secret_file.py::test_the_secret_is_for_its_owner_alone_and_that_is_this_user_or_root",),
+    ),
+    Mutant(
+        "one connection takes all places of requests for the controller",
+        "broker/forward.py",
+        "        if len(self.out) >= WAITING_MAX or self.places[connection] >= WAITING_OF_CONNECTION_MAX:\n",
+        "        if len(self.out) >= WAITING_MAX:\n",
+        Breaks.ANSWERS,
+        ("unit/broker/test_forward.py::test_one_connection_leaves_places_for_others_and_may_use_its_own_again",),
+    ),
 )

@@ -146,4 +146,12 @@ QUOTAS = table(
         Breaks.ANSWERS,
         ("sim/test_quotas.py::test_throttled_clients_wait_and_replicas_do_not",),
     ),
+    Mutant(
+        "topics that are created since they are asked for cost nothing",
+        "broker/quotas/throttling.py",
+        "        return replace(request, topics=tuple(allowed))\n",
+        "        return request\n",
+        Breaks.ANSWERS,
+        (f"{THROTTLING}::test_topics_that_are_created_since_they_are_asked_for_count_and_the_answer_does_not_wait",),
+    ),
 )

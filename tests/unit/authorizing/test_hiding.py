@@ -124,7 +124,7 @@ def test_a_topic_is_created_only_for_who_may_create_it() -> None:
     found = {t.name: (t.error_code, t.is_internal) for t in answer.topics}
     assert found == {
         "a": (0, False),
-        "mine-1": (E.UNKNOWN_TOPIC_OR_PARTITION, False),
+        "mine-1": (E.NONE, False),
         "yours-1": (DENIED, False),
         OFFSETS_TOPIC: (DENIED, True),
     }
@@ -139,6 +139,14 @@ def test_a_topic_that_is_deleted_while_metadata_is_asked_for_is_not_created_anew
     node.wait(1_000)
     assert at in node.answers
     assert "a" not in node.node.image.topic_ids
+
+    # Nor for the sake of another one, which may be created.
+    node.allow(on_topic(Op.DESCRIBE, "*"), on_topic(Op.CREATE, "mine"))
+    at = node.send(named("b", "mine", allow_auto_topic_creation=True), 9)
+    node.ask(DeleteTopicsRequest(topic_names=("b",)), 5, ROOT)
+    node.wait(1_000)
+    assert at in node.answers
+    assert set(node.node.image.topic_ids) == {"c", "mine"}
 
 
 def test_operations_are_those_that_are_permitted() -> None:

@@ -4,6 +4,7 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
+from msgspec.structs import replace
 
 from strandline.base.effects import (
     NAME_SHOWN,
@@ -19,7 +20,7 @@ from strandline.base.effects import (
 )
 from strandline.base.errors import ErrorCode as E
 from strandline.base.time import NEVER, Instant
-from strandline.broker.forward import ANSWER_MS, RETRY_MS, WAITING_MAX, Forwarding
+from strandline.broker.forward import ANSWER_MS, RETRY_MS, WAITING_MAX, WAITING_OF_CONNECTION_MAX, Forwarding
 from strandline.broker.refusals import error_in, refusal_of
 from strandline.broker.route import (
     BROKER_ROUTES,
@@ -174,9 +175,28 @@ def test_what_this_node_asks_itself_answers_nobody() -> None:
 
 def test_no_more_than_a_bounded_number_waits() -> None:
     forwarding = Forwarding()
-    for _ in range(WAITING_MAX):
-        asked(forwarding.forward(None, CREATE, 7, 1000, T))
+    for number in range(WAITING_MAX):
+        to = replace(TO, connection=2 + number // WAITING_OF_CONNECTION_MAX)
+        asked(forwarding.forward(to, CREATE, 7, 1000, T))
     assert told(forwarding.forward(TO, CREATE, 7, 1000, T)).topics[0].error_code == E.REQUEST_TIMED_OUT
+
+
+def test_one_connection_leaves_places_for_others_and_may_use_its_own_again() -> None:
+    for greedy in (TO, None):  # None: a topic that is created since Metadata names it
+        forwarding = Forwarding()
+        questions = [asked(forwarding.forward(greedy, CREATE, 7, 1000, T)) for _ in range(WAITING_OF_CONNECTION_MAX)]
+        refused = forwarding.forward(greedy, CREATE, 7, 1000, T)
+        assert refused == [] if greedy is None else told(refused).topics[0].error_code == E.REQUEST_TIMED_OUT
+        asked(forwarding.forward(replace(TO, connection=2), CREATE, 7, 1000, T))
+        forwarding.check()
+        forwarding.step(Answered(questions[0].token, CreateTopicsResponse()), T)
+        forwarding.step(Failed(questions[1].token, Failure.TIMED_OUT), T)
+        forwarding.step(Failed(questions[2].token, Failure.CLOSED), T)
+        forwarding.check()
+        forwarding.expire(Instant(T + 1000))  # the third: its time is up
+        for _ in range(3):
+            asked(forwarding.forward(greedy, CREATE, 7, 1000, T))
+        forwarding.check()
 
 
 def test_a_quorum_leader_that_stepped_down_says_so_per_partition_and_is_not_the_last_word() -> None:

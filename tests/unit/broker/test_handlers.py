@@ -96,7 +96,7 @@ class FakeNode:
     def is_controller_listener(self, listener: str) -> bool:
         return listener == "CONTROLLER"
 
-    def create_missing_topics(self, names: list[str], now: Instant) -> list[Effect]:
+    def create_missing_topics(self, names: list[str], now: Instant, asked: Received | None = None) -> list[Effect]:
         self.created += names
         return []
 
@@ -165,9 +165,13 @@ def test_a_metadata_request_without_topics_is_answered_at_once_and_one_about_lea
 @pytest.mark.parametrize("version", [0, 1, 4, 9, 12])
 def test_missing_topics_are_created_if_the_client_wants_that_and_the_name_is_valid(version: int) -> None:
     for wanted in (True, False):
-        node = FakeNode()
+        node: Any = FakeNode()
+        node.broker = Parts()
         topics = (MetadataRequestTopic(name="new"), MetadataRequestTopic(name="not valid"))
-        answer = ask(metadata, node, MetadataRequest(topics=topics, allow_auto_topic_creation=wanted), version)
+        request = MetadataRequest(topics=topics, allow_auto_topic_creation=wanted)
+        to = ReplyTo(1, 0, 0, 3, version)
+        BROKER_ROUTES[MetadataRequest](node, Received(to, Caller("app", "10.0.0.1", "PLAINTEXT"), request), NOW)
+        answer = ask(metadata, node, request, version)
         assert [t.error_code for t in answer.topics] == [E.UNKNOWN_TOPIC_OR_PARTITION, E.INVALID_TOPIC_EXCEPTION]
         assert node.created == (["new"] if wanted else [])
 

@@ -63,6 +63,9 @@ def test_settings_of_oauthbearer_are_the_mechanisms_the_listeners_or_the_nodes()
         ({"listener.name.ssl.sasl.jaas.config": f'{MODULE} user_a="hush";'}, "does not say for which mechanism"),
         ({ENABLED: "OAUTHBEARER"}, f"enables OAUTHBEARER and has no keys: set {URL}"),
         ({ENABLED: "OAUTHBEARER", URL: "ftp://a/b"}, "must begin with one of: file:, http:, https:"),
+        ({ENABLED: "OAUTHBEARER", URL: "https://me:hush@a/keys"}, "has a user's name or password before its host"),
+        ({ENABLED: "OAUTHBEARER", URL: "https:me:hush@a/keys"}, "must have a host"),
+        ({ENABLED: "OAUTHBEARER", URL: "https://me:hush/b@a/keys"}, "is not a URL"),
         (
             {ENABLED: "OAUTHBEARER", URL: "file:/a", "sasl.server.callback.handler.class": "a.b.Mine"},
             "sasl.server.callback.handler.class is Mine",

@@ -14,6 +14,7 @@ from strandline.base.errors import ErrorCode
 from strandline.base.ids import NodeId
 from strandline.base.interrupted import Interrupted
 from strandline.base.time import NEVER, Instant, after
+from strandline.base.traces import SECRET_APIS, said, trace_of
 from strandline.base.value import Value
 from strandline.broker.faults.quarantine import Quarantine, Quarantined, fingerprint
 from strandline.broker.refusals import refusal_of
@@ -84,7 +85,7 @@ class Containment:
         self.silent[kind] = (after(now, REPORT_PAUSE_MS), 0)
         text = f"{name_of(event)} from {event.caller.named} on {event.caller.listener} raised; nothing was changed"
         if is_new:
-            text += f"\n{trace_of(error)}"
+            text += f"\n{trace_of(error, hides=event.to.api_key in SECRET_APIS)}"
         elif count:
             text += f" ({count} more like it were not reported): {type(root_of(error)).__name__} in {kind[1]}"
         return [Report("error", text)]
@@ -108,10 +109,11 @@ class Containment:
         self.quarantine.add(found.requests)
         self.stops_at = after(now, TELLING_MS)
         name, cause = name_of(event), root_of(error)
-        self.why = f"crashed on {name} from {event.caller.named}: {type(cause).__name__}: {cause}"
+        hides = event.to.api_key in SECRET_APIS or any(one.api_key in SECRET_APIS for one in found.requests)
+        self.why = f"crashed on {name} from {event.caller.named}: {said(cause, hides=hides)}"
         text = f"{name} from {event.caller.named} on {event.caller.listener} raised, and {found.where} may be half done"
         effects: list[Effect] = [
-            Report("error", f"{text}. This node stops, and no node takes it again\n{trace_of(error)}")
+            Report("error", f"{text}. This node stops, and no node takes it again\n{trace_of(error, hides=hides)}")
         ]
         rows = tuple(QuarantinedRequest(one.api_key, one.version, one.digest) for one in found.requests)
         for node, endpoint in others.items():
@@ -150,10 +152,6 @@ def answer_to(message: Any) -> Any:
         return refusal_of(message, ErrorCode.UNKNOWN_SERVER_ERROR)
     except Exception:
         return None
-
-
-def trace_of(error: BaseException) -> str:
-    return "".join(traceback.format_exception(error)).rstrip()
 
 
 def root_of(error: BaseException) -> BaseException:

@@ -26,9 +26,7 @@ def answer(node: NodePort, received: Received, now: Instant) -> list[Effect]:
     version = received.to.api_version
     image = node.image
     listener = received.caller.listener
-    topics, missing = (
-        refused_topics(request) if has_early_ids(request, version) else chosen_topics(image, request, version)
-    )
+    topics = refused_topics(request) if has_early_ids(request, version) else chosen_topics(image, request, version)
     suspects = node.broker.suspects if node.broker is not None else None
     if suspects is not None and suspects.until:
         leaders = {partition.leader_id for topic in topics for partition in topic.partitions}
@@ -36,9 +34,6 @@ def answer(node: NodePort, received: Received, now: Instant) -> list[Effect]:
             return []
     if request.include_topic_authorized_operations:
         topics = [replace(topic, topic_authorized_operations=ON_TOPIC) for topic in topics]
-    effects: list[Effect] = []
-    if missing and request.allow_auto_topic_creation:
-        effects = node.create_missing_topics(missing, now)
     response = MetadataResponse(
         brokers=tuple(
             MetadataResponseBroker(
@@ -57,8 +52,18 @@ def answer(node: NodePort, received: Received, now: Instant) -> list[Effect]:
             ON_CLUSTER if request.include_cluster_authorized_operations else UNKNOWN_OPERATIONS
         ),
     )
-    effects.append(Reply(received.to, response))
-    return effects
+    return [Reply(received.to, response)]
+
+
+def create_missing(node: NodePort, received: Received, now: Instant) -> list[Effect]:
+    """When the request comes, and not when it is answered: who may create what is judged then, and a topic that is
+    deleted in between is not created anew."""
+    request: MetadataRequest = received.message
+    if not request.allow_auto_topic_creation or has_early_ids(request, received.to.api_version):
+        return []
+    names = dict.fromkeys(asked.name or "" for asked in request.topics or () if asked.topic_id == ZERO_UUID)
+    missing = [name for name in names if node.image.topic_named(name) is None and why_illegal(name) is None]
+    return node.create_missing_topics(missing, now, received) if missing else []
 
 
 def controller_to_name(node: NodePort) -> NodeId:
@@ -73,13 +78,13 @@ def has_early_ids(request: MetadataRequest, version: int) -> bool:
     return version < BY_ID and any(t.name is None or t.topic_id != ZERO_UUID for t in request.topics or ())
 
 
-def refused_topics(request: MetadataRequest) -> tuple[list[MetadataResponseTopic], list[str]]:
+def refused_topics(request: MetadataRequest) -> list[MetadataResponseTopic]:
     refused = [
         MetadataResponseTopic(error_code=ErrorCode.INVALID_REQUEST, name=t.name or "", topic_id=t.topic_id)
         for t in request.topics or ()
     ]
     assert refused, "it names topics"
-    return refused, []
+    return refused
 
 
 def asks_for_no_topic(request: MetadataRequest, version: int) -> bool:
@@ -87,14 +92,11 @@ def asks_for_no_topic(request: MetadataRequest, version: int) -> bool:
     return request.topics is not None and not request.topics and version > 0
 
 
-def chosen_topics(
-    image: Image, request: MetadataRequest, version: int
-) -> tuple[list[MetadataResponseTopic], list[str]]:
-    """The described topics, and the names of those that do not exist. Null (v0: empty) asks for all."""
+def chosen_topics(image: Image, request: MetadataRequest, version: int) -> list[MetadataResponseTopic]:
+    """Null (v0: empty) asks for all."""
     if request.topics is None or (version == 0 and not request.topics):
-        return [describe(image, topic) for topic in image.topics.values()], []
+        return [describe(image, topic) for topic in image.topics.values()]
     described: list[MetadataResponseTopic] = []
-    missing: list[str] = []
     for asked in request.topics:
         by_id = asked.topic_id != ZERO_UUID
         topic = image.topics.get(asked.topic_id) if by_id else image.topic_named(asked.name or "")
@@ -108,9 +110,8 @@ def chosen_topics(
             valid = why_illegal(name) is None
             error = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if valid else ErrorCode.INVALID_TOPIC_EXCEPTION
             described.append(MetadataResponseTopic(error_code=error, name=name, is_internal=name in INTERNAL_TOPICS))
-            missing += [name] if valid else []
     assert len(described) == len(request.topics)
-    return described, missing
+    return described
 
 
 def describe(image: Image, topic: Topic) -> MetadataResponseTopic:

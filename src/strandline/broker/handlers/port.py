@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
-from strandline.base.effects import Effect, Endpoint
+from strandline.base.effects import Effect, Endpoint, Received
 from strandline.base.ids import NodeId
 from strandline.base.time import Instant
 from strandline.broker.broker import Broker
@@ -44,7 +44,9 @@ class NodePort(Protocol):
 
     def quarantine_requests(self, requests: tuple[Quarantined, ...]) -> None: ...
 
-    def create_missing_topics(self, names: Sequence[str], now: Instant) -> list[Effect]: ...
+    def create_missing_topics(
+        self, names: Sequence[str], now: Instant, asked: Received | None = None
+    ) -> list[Effect]: ...
 
 
 def broker_of(node: NodePort) -> Broker:

@@ -1,7 +1,7 @@
 """What a listener's clients may prove who they are by (SASL), from its settings; and what is wrong with those.
 
 Invariants:
-  - no problem's text repeats what a `sasl.jaas.config` has: passwords are in it.
+  - no problem's text repeats what a `sasl.jaas.config` has, or a URL: passwords may be in it.
 """
 
 from collections.abc import Iterator, Mapping
@@ -123,11 +123,30 @@ def bearer_problems(settings: ListenerSettings) -> Iterator[str]:
             f"{where} enables {OAUTHBEARER} and has no keys: set {settings.named(URL_KEY)} to the file: or https: URL"
             " of a JSON Web Key Set. Unsecured tokens, which Kafka takes without it, are not supported"
         )
-    elif urlsplit(url).scheme not in SCHEMES:
-        yield f"{where}: {settings.named(URL_KEY)} must begin with one of: {', '.join(f'{s}:' for s in SCHEMES)}"
+    elif why := why_not_key_set(url):
+        yield f"{where}: {settings.named(URL_KEY)} {why}"
     handler = settings.text(HANDLER_KEY).rpartition(".")[2]
     if handler not in ("", VALIDATOR):
         yield f"{where}: {settings.named(HANDLER_KEY)} is {handler}; only {VALIDATOR} is known"
+
+
+def why_not_key_set(url: str) -> str:
+    """Empty: it can be one."""
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError:
+        return "is not a URL"
+    if parts.scheme not in SCHEMES:
+        return f"must begin with one of: {', '.join(f'{s}:' for s in SCHEMES)}"
+    if "@" in parts.netloc:
+        return (
+            "has a user's name or password before its host, which logs and DescribeConfigs would show:"
+            " serve the keys, which are public, without one"
+        )
+    if parts.scheme != "file" and (not parts.hostname or port == 0):
+        return f"must have a host, as in {parts.scheme}://host/keys"
+    return ""
 
 
 def misplaced(explicit: Mapping[str, object], own: Mapping[str, Mapping[str, object]]) -> Iterator[str]:

@@ -24,7 +24,7 @@ from strandline.base.effects import Effect, Received, Reply, ReplyTo, Throttle
 from strandline.base.time import Instant, after
 from strandline.base.value import Value
 from strandline.broker.quotas.limits import Limits, Quota
-from strandline.broker.quotas.mutations import mutations_of, with_refused, with_rows
+from strandline.broker.quotas.mutations import Mutations, mutations_of, with_refused, with_rows
 from strandline.broker.quotas.rates import Rate, TokenBucket
 from strandline.metadata.image import Image
 from strandline.metadata.security.quotas import (
@@ -36,6 +36,7 @@ from strandline.metadata.security.quotas import (
 )
 from strandline.wire.messages.records.fetch import FetchRequest, FetchResponse
 from strandline.wire.messages.records.produce import ProduceRequest
+from strandline.wire.messages.topics.create_topics import CreateTopicsRequest
 
 BYTE_RATES: dict[type, str] = {ProduceRequest: PRODUCER_BYTE_RATE, FetchRequest: CONSUMER_BYTE_RATE}
 PERCENT_PER_NS = 100 / 1e9
@@ -132,25 +133,45 @@ class ClientQuotas:
         quota = self.limits.quota(CONTROLLER_MUTATION_RATE, pending.user, pending.client_id)
         if wanted is None or quota is None:
             return event
-        bucket = self.bucket(quota)
-        allowed, refused = [], []
-        for row, cost in zip(wanted.rows, wanted.costs, strict=True):
-            wait_ms = bucket.throttle_ms(quota.limit, now) if cost and wanted.is_strict else 0
-            if wait_ms:
-                pending.wait_ms = max(pending.wait_ms, wait_ms)
-                refused.append(row)
-                continue
-            allowed.append(row)
-            if cost:
-                bucket.record(cost, quota.limit, now)
-        if not wanted.is_strict:
-            pending.wait_ms = bucket.throttle_ms(quota.limit, now)
+        allowed, refused, pending.wait_ms = self.divided(wanted, quota, now)
         if not refused:
             return event
         pending.refused = tuple(refused)
         if not allowed:
             return [Reply(event.to, with_refused(pending.request, None, ()))]
         return replace(event, message=with_rows(event.message, tuple(allowed)))
+
+    def divided(self, wanted: Mutations, quota: Quota, now: Instant) -> tuple[list[Any], list[Any], int]:
+        """What the quota allows of it, which is used up by that; what it does not; and how long to wait, in ms."""
+        bucket = self.bucket(quota)
+        allowed: list[Any] = []
+        refused: list[Any] = []
+        longest_ms = 0
+        for row, cost in zip(wanted.rows, wanted.costs, strict=True):
+            wait_ms = bucket.throttle_ms(quota.limit, now) if cost and wanted.is_strict else 0
+            if wait_ms:
+                longest_ms = max(longest_ms, wait_ms)
+                refused.append(row)
+                continue
+            allowed.append(row)
+            if cost:
+                bucket.record(cost, quota.limit, now)
+        return allowed, refused, longest_ms if wanted.is_strict else bucket.throttle_ms(quota.limit, now)
+
+    def creatable(
+        self, asked: Received, request: CreateTopicsRequest, image: Image, now: Instant
+    ) -> CreateTopicsRequest:
+        """What the quota allows of the topics that are created since `asked` names them. Its answer does not wait: it
+        says that the others do not exist."""
+        pending = self.pending.get(asked.to.connection, {}).get(asked.to.sequence)
+        if pending is None or CONTROLLER_MUTATION_RATE not in self.limits.by_kind:
+            return request
+        wanted = mutations_of(request, request.versions[-1], image, self.config.default_partitions)
+        quota = self.limits.quota(CONTROLLER_MUTATION_RATE, pending.user, pending.client_id)
+        if wanted is None or quota is None:
+            return request
+        allowed, _, _ = self.divided(wanted, quota, now)
+        return replace(request, topics=tuple(allowed))
 
     # --- its answer
 

@@ -35,6 +35,7 @@ from strandline.base.effects import (
 )
 from strandline.base.errors import ErrorCode
 from strandline.base.ports import Buffer
+from strandline.base.traces import SECRET_APIS, trace_of
 from strandline.server.network.accepting import Acceptor
 from strandline.server.network.counted_requests import count_requests
 from strandline.server.network.limits import ConnectionLimits
@@ -296,7 +297,7 @@ class Connection(Session, Unsent):
         kind = (doing, key, f"{where[0].name}:{where[0].lineno}" if where else "")
         if kind not in self.net.traced and len(self.net.traced) < TRACED_MAX:
             self.net.traced.add(kind)
-            trace = "".join(traceback.format_exception(error)).rstrip()
+            trace = trace_of(error, hides=key in SECRET_APIS)
             log.error("%s %s from %s raised; nothing was changed by that\n%s", doing, name, self.caller.named, trace)
         self.refuse(f"{doing} {name} raised {type(error).__name__}")
 

@@ -15,6 +15,7 @@ from strandline.server.storage.disk import naming
 NAME = "cluster-secret"  # in the metadata log's directory, if the configuration names no file
 OTHERS = stat.S_IRWXG | stat.S_IRWXO
 SECRET_BYTES = 32
+ROOT = 0
 
 
 def path_of(config: NodeConfig) -> str:
@@ -23,7 +24,7 @@ def path_of(config: NodeConfig) -> str:
 
 def secret_of(config: NodeConfig) -> ClusterSecret | None:
     """What a node proves to others, and they to it; None: nobody need prove anything. Raises `DiskError` if the file is
-    missing, others may read it, or it has no secret."""
+    missing, others may read it or own it, or it has no secret."""
     if not config.boolean("cluster.secret.required"):
         return None
     path = path_of(config)
@@ -40,8 +41,14 @@ def read_secret(path: str) -> ClusterSecret:
     with naming(path):
         fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
         with os.fdopen(fd, encoding="utf-8", errors="replace") as file:
-            mode = os.fstat(fd).st_mode
+            status = os.fstat(fd)
             text = file.read().strip()
+    mode, owner = status.st_mode, status.st_uid
+    if owner not in (os.geteuid(), ROOT):
+        raise DiskError(
+            f"{path} has a secret, and belongs to another user (uid {owner}), who may replace it:"
+            f" make it this user's with chown {os.geteuid()} {path}"
+        )
     if mode & OTHERS:
         raise DiskError(f"{path} has a secret, and others may read it (mode {mode & 0o777:o}): chmod 600 {path}")
     if len(text) < SECRET_BYTES_MIN:

@@ -26,7 +26,7 @@ from strandline.base.effects import (
 from strandline.base.errors import ErrorCode
 from strandline.base.interrupted import Interrupted
 from strandline.base.time import Instant
-from strandline.broker.faults.containing import CRASHED, REPORT_PAUSE_MS, TELLING_MS, Containment
+from strandline.broker.faults.containing import CRASHED, REPORT_PAUSE_MS, TELLING_MS, Containment, HalfDone
 from strandline.broker.faults.interruptible import FUNCTIONS, READING
 from strandline.broker.faults.quarantine import Quarantine, fingerprint
 from strandline.broker.node import Node
@@ -239,6 +239,30 @@ def test_what_the_parts_before_the_exception_want_done_is_done() -> None:
     lines = [containment.report(event, error, Instant(at)) for at in (1, 2, REPORT_PAUSE_MS + 1)]
     assert lines[:2] == [[], []]
     assert "2 more like it" in lines[2][0].text
+
+
+def test_what_a_client_wrote_stays_in_one_line_and_passwords_are_not_shown() -> None:
+    def found(key: int, text: str) -> tuple[str, str]:
+        """The lines, and why the node would stop."""
+        containment = Containment(Quarantine(SimDisk(), "/d"))
+        event = Received(ReplyTo(1, 0, 0, key, 0), Caller("c", "h", "PLAINTEXT"), HeartbeatRequest())
+        error = RuntimeError("outside")
+        error.__cause__ = ValueError(text)
+        (line,) = containment.report(event, error, Instant(0))
+        half_done = HalfDone(event, (), "planted")
+        half_done.__cause__ = error
+        (stops,) = containment.stop(event, half_done, half_done, {}, Instant(0))
+        assert isinstance(stops, Report)
+        assert "outside" not in line.text or key == 12
+        return line.text + stops.text, containment.why
+
+    for text in found(12, "pass\nError: word" + "x" * 10_000):
+        assert "ValueError: pass?Error: word" in text
+        assert len(text) < 2000
+    for key in (33, 36, 44, 51):
+        for text in found(key, "password"):
+            assert "ValueError: [hidden]" in text
+            assert "password" not in text
 
 
 def test_the_table_names_what_there_is() -> None:

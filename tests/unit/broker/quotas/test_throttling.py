@@ -29,6 +29,7 @@ from strandline.wire.messages.topics.create_topics import (
     CreateTopicsResponse,
 )
 from strandline.wire.messages.topics.delete_topics import DeleteTopicsRequest, DeleteTopicState
+from strandline.wire.messages.topics.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
 
 T0 = Instant(1_000_000)
 CONFIG = QuotaConfig(window_count=3, window_ms=1000, mutation_window_count=2, mutation_window_ms=1000)
@@ -271,6 +272,26 @@ def test_a_mutation_is_a_partition_that_is_created_or_deleted(message: Any, vers
     world.ask(message, None, version)
     bucket = world.quotas.buckets.get(("alice", ""))
     assert (2.0 if bucket is None else bucket.refilled(1.0, world.now)) == 2.0 - cost
+
+
+def test_topics_that_are_created_since_they_are_asked_for_count_and_the_answer_does_not_wait() -> None:
+    world = limited(1.0)
+
+    def creatable(*names: str, user: str = "alice") -> list[str]:
+        request = MetadataRequest(topics=tuple(MetadataRequestTopic(name=name) for name in names))
+        event = Received(world.to(request, 9, 5), Caller("app", "h", "PLAINTEXT", f"User:{user}"), request)
+        world.quotas.take(event, world.now)
+        found = world.quotas.creatable(event, create(*names, partitions=2), world.image, world.now)
+        effects = [Reply(event.to, MetadataResponse())]
+        assert world.quotas.settle(effects, world.now) == effects
+        return [topic.name for topic in found.topics]
+
+    assert creatable("a", "b", "c") == ["a", "b"]
+    assert creatable("c") == []
+    assert creatable("c", user="bob") == ["c"], "he has no quota"
+    assert world.ask(create("d"), None, 7)[2] is None
+    world.now = Instant(T0 + 2000)
+    assert creatable("c") == ["c"]
 
 
 REFUSED = [
