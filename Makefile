@@ -68,13 +68,14 @@ collected: $(DEV)
 sim: $(CORE) ## more simulated clusters than the tests have; SEEDS=FIRST..LAST
 	$(BIN)/strandline sim --seeds $(or $(SEEDS),1..1000)
 
-campaign: $(DEV) ## mutants of the source that tests must find, seeds, the model, a storm; MUTANTS="…" SEEDS=… MODEL="…" STORM="…" JOBS=…
+campaign: $(DEV) ## mutants of the source that tests must find, seeds, the model, a storm; MUTANTS="…" SEEDS=… MODEL="…" FUZZ=MINUTES STORM="…" JOBS=…
 	$(BIN)/python -m tests.mutants --page
 	$(BIN)/python -m tests.mutants --jobs $(or $(JOBS),2) $(MUTANTS)
 	$(BIN)/python -m pytest -q -n $(or $(JOBS),2) --dist loadgroup -m long
 	$(BIN)/strandline sim --seeds $(or $(SEEDS),1001..2000) --jobs $(or $(JOBS),2)
 	$(BIN)/strandline model $(MODEL)
 	$(BIN)/strandline model transactions
+	$(BIN)/python -m tests.fuzz --minutes $(or $(FUZZ),10)
 	$(BIN)/python -m tests.cluster.storm $(or $(STORM),--seed 1 --minutes 10)
 
 lint: ruff types layers ## ruff, strict types, layers

@@ -22,7 +22,7 @@ from strandline.wire.api import Api
 from strandline.wire.batch import CRC_AT, HEADER_SIZE, crc_of, read_header
 
 TXN = "strange-txn"
-LONG_TEXT = 40_000  # bytes: more than a string of a version that is not flexible can have
+LONG_TEXTS = ("x" * 0x7FFF, "x" * 40_000)  # as much as an old version can have, and more
 NAMES = (TOPIC, "compacted", "packed", "__consumer_offsets", "__transaction_state", METADATA_TOPIC, "new-1", "new-2")
 OTHERS = (
     "consumer",
@@ -68,7 +68,7 @@ class Insider(Vocabulary):
             return draw.one_of((*NAMES, GROUP, TXN))
         if draw.chance(150):
             return draw.one_of(OTHERS)
-        return "x" * LONG_TEXT if draw.chance(10) else super().text(draw, name)
+        return draw.one_of(LONG_TEXTS) if draw.chance(10) else super().text(draw, name)
 
     def uuid(self, draw: Draw, name: str) -> bytes:
         if draw.chance(200):

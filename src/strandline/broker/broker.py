@@ -156,6 +156,11 @@ class Broker:
         place = Place(who.cluster_id, who.node_id, live, dead)
         return write_clean_shutdown(self.disk, place, self.lifecycle.last_epoch, left, self.replicas.left_offline())
 
+    @property
+    def has_news(self) -> bool:
+        """Of directories that failed, and of what was lost."""
+        return bool(self.directories.news or self.replicas.host.withdrawals.news)
+
     def check(self) -> None:
         self.replicas.check()
         self.groups.check()

@@ -22,7 +22,6 @@ from strandline.base.effects import (
     Close,
     Disconnected,
     Effect,
-    Endpoint,
     Event,
     Failed,
     Failure,
@@ -32,16 +31,16 @@ from strandline.base.effects import (
     Reply,
     ReplyTo,
     Report,
-    Send,
     Synced,
     SyncFailed,
     ToBroker,
     ToController,
     Token,
 )
-from strandline.base.ids import INTERNAL_TOPICS, NOBODY, NodeId
+from strandline.base.ids import NOBODY, NodeId
 from strandline.base.ports import DiskError
 from strandline.base.time import NEVER, Instant
+from strandline.broker.addressing import hold, others, sent_to_broker, sent_to_controller
 from strandline.broker.authenticating import Authenticating
 from strandline.broker.broker import Broker
 from strandline.broker.committed import Committed
@@ -53,11 +52,10 @@ from strandline.broker.forward import Forwarded, Forwarding
 from strandline.broker.handlers import metadata
 from strandline.broker.lifecycle import Left
 from strandline.broker.listeners.sasl import sasl_rules
-from strandline.broker.parts import Parts, auto_topic
+from strandline.broker.parts import Parts, missing_topics
 from strandline.broker.quotas.throttling import ClientQuotas
 from strandline.broker.route import BROKER_ROUTES, CONTROLLER_ROUTES, Route
 from strandline.controller.controller import Controller
-from strandline.controller.partitions.manual import is_manual
 from strandline.controller.tokens import ControllerToken
 from strandline.metadata.framing import encode_record
 from strandline.metadata.image import Image
@@ -67,7 +65,6 @@ from strandline.quorum.tokens import QuorumToken
 from strandline.wire.messages.cluster.api_versions import ApiVersionsRequest
 from strandline.wire.schema import Message
 
-EARLY_MAX = 10_000
 UNFIT_METADATA = 65  # EX_DATAERR: the exit status of a node that cannot apply what is committed
 MYSELF = -1  # the connection of requests that this node sends to its own controller or broker
 
@@ -128,18 +125,18 @@ class Node:
         return self.propagate(effects + self.quorum.start(now), now)
 
     def step(self, event: Event, now: Instant) -> list[Effect]:
-        match event:
-            case Received():
-                try:
+        try:
+            match event:
+                case Received():
                     return self.propagate(self.received(event, now), now)
-                except DiskError:
-                    raise
-                except Exception as error:
-                    return self.half_done(event, error, now)
-            case Disconnected():
-                return self.propagate(self.disconnected(event, now), now)
-            case _:
-                return self.propagate(self.answered(event, now), now)
+                case Disconnected():
+                    return self.propagate(self.disconnected(event, now), now)
+                case _:
+                    return self.propagate(self.answered(event, now), now)
+        except DiskError:
+            raise
+        except Exception as error:
+            return self.half_done(event, error, now)
 
     def deadline(self) -> Instant:
         if self.halted:
@@ -156,6 +153,12 @@ class Node:
     def expire(self, now: Instant) -> list[Effect]:
         if self.containment.is_stopping:
             return self.containment.expire(now)
+        try:
+            return self.on_time(now)
+        except HalfDone as error:
+            return self.half_done(error.event, error, now)
+
+    def on_time(self, now: Instant) -> list[Effect]:
         self.is_parting = False
         # What a lost leadership means comes first: a node that stood still may find both timers due, and a controller
         # that is none any more must not write.
@@ -201,8 +204,7 @@ class Node:
             assert self.controller.epoch == self.quorum.leader_epoch, "it writes for this leadership"
         if self.broker is not None and not self.halted:
             assert self.early is None or not self.broker.lifecycle.is_unfenced, "clients are let in"
-            assert not self.broker.directories.news, "a directory that failed is passed on in the same step"
-            assert not self.broker.replicas.host.withdrawals.news, "and so is what was lost"
+            assert not self.broker.has_news, "what failed or was lost is passed on in the same step"
 
     # --- what handlers ask
 
@@ -227,11 +229,8 @@ class Node:
         Coordinators need their topics whatever auto.create.topics.enable says.
         """
         assert self.broker is not None, "clients name topics to brokers"
-        wanted = [name for name in names if name in INTERNAL_TOPICS or self.config.auto_create_topics_enable]
-        if not wanted:
-            return []
-        request = auto_topic(wanted, self.config)
-        return self.forwarding.forward(None, request, 7, 5000, now)
+        request = missing_topics(names, self.config)
+        return [] if request is None else self.forwarding.forward(None, request, 7, 5000, now)
 
     # --- events
 
@@ -240,7 +239,7 @@ class Node:
             is_controllers = event.caller.listener in self.controller_listeners
             routes = self.controller_routes if is_controllers else self.broker_routes
             if self.early is not None and not is_controllers and type(event.message) is not ApiVersionsRequest:
-                return self.hold(event)
+                return hold(self.early, event)
             route = routes.get(type(event.message))
             if route is None:
                 return [Close(event.to.connection, f"api {event.to.api_key} is not served on {event.caller.listener}")]
@@ -268,29 +267,17 @@ class Node:
             effects += self.answered(Failed(self.own_requests.pop(event.to.sequence), Failure.TIMED_OUT), now)
         return effects
 
-    def half_done(self, event: Received, error: Exception, now: Instant) -> list[Effect]:
-        """Nothing of this node's state is used again."""
-        if not self.containment.is_on:
+    def half_done(self, event: Event, error: Exception, now: Instant) -> list[Effect]:
+        """Nothing of this node's state is used again. An exception that no request led to comes out of the node."""
+        if not isinstance(event, Received) and isinstance(error, HalfDone):
+            event = error.event  # it was held, or this node's own
+        if not (self.containment.is_on and isinstance(event, Received)):
             raise error
         found = self.containment.half_done(event, error, "what follows from a request")
-        effects = self.containment.stop(event, error, found, self.others(), now)
+        effects = self.containment.stop(event, error, found, others(self, self.config.inter_broker_listener_name), now)
         self.halted = True
-        self.step = self.stopping  # type: ignore[method-assign]  # requests need not ask each time
+        self.step = self.containment.step  # type: ignore[method-assign]  # requests need not ask each time
         return effects
-
-    def stopping(self, event: Event, now: Instant) -> list[Effect]:
-        self.containment.answered(event, now)
-        return []
-
-    def others(self) -> dict[NodeId, Endpoint]:
-        """Where all other nodes listen to nodes, as far as this node knows."""
-        found = {node: at for node, at in self.voters.items() if node != self.me}
-        listener = self.config.inter_broker_listener_name
-        for broker in self.image.brokers.values():
-            at = broker.endpoints.get(listener)
-            if broker.node_id != self.me and broker.node_id not in self.voters and at is not None:
-                found[broker.node_id] = at
-        return found
 
     def quarantine_requests(self, requests: tuple[Quarantined, ...]) -> None:
         """Another node is about to stop because of them."""
@@ -308,15 +295,6 @@ class Node:
         return BROKER_ROUTES, CONTROLLER_ROUTES
 
     # --- requests that came early
-
-    def hold(self, event: Received) -> list[Effect]:
-        """Until this broker is unfenced its image may be empty, and a client that sees that does not ask again soon."""
-        assert self.early is not None
-        if len(self.early) >= EARLY_MAX:
-            return [Close(event.to.connection, "too many requests before this broker has joined the cluster")]
-        self.early.append(event)
-        assert len(self.early) <= EARLY_MAX
-        return []
 
     def let_clients_in(self, now: Instant) -> list[Effect]:
         assert self.early is not None, "once"
@@ -486,31 +464,22 @@ class Node:
         if leader == self.me:
             assert self.controller is not None, "who leads the quorum is a controller"
             return self.ask_myself(effect, self.controller_listeners[0], now)
-        if leader not in self.voters:
-            return self.answered(Failed(effect.token, Failure.CLOSED), now)
-        # Answers come in order, and an election by hand waits for replicas: heartbeats must not wait behind it.
-        channel = "elections" if is_manual(effect.message, effect.version) else "controller"
-        to = self.voters[leader]
-        return [Send(to, channel, effect.message, effect.version, effect.timeout_ms, effect.token, leader)]
+        send = sent_to_controller(effect, leader, self.voters.get(leader))
+        return self.answered(Failed(effect.token, Failure.CLOSED), now) if send is None else [send]
 
     def to_broker(self, effect: ToBroker, now: Instant) -> list[Effect]:
         listener = self.config.inter_broker_listener_name
         if effect.node == self.me:
             return self.ask_myself(effect, listener, now)
-        broker = self.image.brokers.get(effect.node)
-        endpoint = None if broker is None or broker.fenced else broker.endpoints.get(listener)
-        if endpoint is None:
-            return self.answered(Failed(effect.token, Failure.CLOSED), now)
-        message, version = effect.message, effect.version
-        return [Send(endpoint, effect.channel, message, version, effect.timeout_ms, effect.token, effect.node)]
+        send = sent_to_broker(effect, self.image.brokers.get(effect.node), listener)
+        return self.answered(Failed(effect.token, Failure.CLOSED), now) if send is None else [send]
 
     def ask_myself(self, effect: ToController | ToBroker, listener: str, now: Instant) -> list[Effect]:
         self.own_count += 1
         self.own_requests[self.own_count] = effect.token
         to = ReplyTo(MYSELF, self.own_count, 0, type(effect.message).api_key, effect.version)
-        return self.received(
-            Received(to, Caller("strandline", "127.0.0.1", listener, is_node=True), effect.message), now
-        )
+        caller = Caller("strandline", "127.0.0.1", listener, is_node=True)
+        return self.received(Received(to, caller, effect.message), now)
 
     def own_request_answered(self, reply: Reply, now: Instant) -> list[Effect]:
         assert reply.message is not None, "this node asks for nothing that has no answer"

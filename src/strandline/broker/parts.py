@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from msgspec.structs import replace
 
 from strandline.base.effects import Endpoint
-from strandline.base.ids import OFFSETS_TOPIC, TRANSACTION_TOPIC, ZERO_UUID, NodeId, Uuid
+from strandline.base.ids import INTERNAL_TOPICS, OFFSETS_TOPIC, TRANSACTION_TOPIC, ZERO_UUID, NodeId, Uuid
 from strandline.base.ports import Disk, DiskError, Rng
 from strandline.base.time import Instant
 from strandline.base.value import Value
@@ -15,6 +15,7 @@ from strandline.broker.lifecycle import Identity, LifecycleConfig
 from strandline.broker.quotas.throttling import QuotaConfig
 from strandline.controller.basis import ControllerConfig
 from strandline.controller.controller import MetadataWriter
+from strandline.coordination.partitioning import TEXT_BYTES_MAX
 from strandline.group.classic import GroupConfig
 from strandline.log.directory import META_PROPERTIES, DirectoryMeta, read_meta
 from strandline.log.evidence.clean_shutdown import LogsLeft, Place, Stop, take_clean_shutdown
@@ -140,7 +141,7 @@ class Parts(Value, frozen=True):
             max_size=self.config.integer("group.max.size"),
             offsets_retention_ms=60_000 * self.config.integer("offsets.retention.minutes"),
             offsets_retention_check_ms=self.config.integer("offsets.retention.check.interval.ms"),
-            offset_metadata_max_bytes=self.config.integer("offset.metadata.max.bytes"),
+            offset_metadata_max_bytes=min(self.config.integer("offset.metadata.max.bytes"), TEXT_BYTES_MAX // 4),
         )
 
     @property
@@ -267,6 +268,12 @@ def formatted(disk: Disk, path: str, node_id: NodeId) -> DirectoryMeta:
     return meta
 
 
+def missing_topics(names: Sequence[str], config: NodeConfig) -> CreateTopicsRequest | None:
+    """Those that are created when a client names them. None: none of them."""
+    wanted = [name for name in names if name in INTERNAL_TOPICS or config.auto_create_topics_enable]
+    return auto_topic(wanted, config) if wanted else None
+
+
 def auto_topic(names: Sequence[str], config: NodeConfig) -> CreateTopicsRequest:
     """The topics that a client named without creating them, with the broker's defaults."""
     assert names
@@ -298,4 +305,4 @@ def topic_to_create(name: str, config: NodeConfig) -> CreatableTopic:
     )
 
 
-__all__ = ["MetadataWriter", "Parts", "auto_topic", "prepare"]
+__all__ = ["MetadataWriter", "Parts", "auto_topic", "missing_topics", "prepare"]

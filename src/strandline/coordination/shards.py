@@ -14,7 +14,7 @@ from strandline.base.errors import ErrorCode
 from strandline.base.ids import LeaderEpoch, Uuid
 from strandline.base.time import NEVER, Instant, after
 from strandline.coordination.internal_log import InternalLog
-from strandline.coordination.partitioning import partition_for
+from strandline.coordination.partitioning import is_too_long, partition_for
 from strandline.metadata.image import Delta, Image
 
 LOAD_AGAIN_MS = 1_000
@@ -34,6 +34,8 @@ S = TypeVar("S", bound=Loaded)
 
 
 class Shards(Generic[S]):
+    key_error = ErrorCode.INVALID_REQUEST  # for a key that no record can have
+
     def __init__(self, topic: str, log: InternalLog, load: Callable[[int, LeaderEpoch, Instant], S]) -> None:
         """`load` reads a partition that this broker has begun to lead."""
         self.topic = topic
@@ -87,6 +89,8 @@ class Shards(Generic[S]):
         """The shard that keeps `key`: a group's id, or a transactional id."""
         if self.partitions == 0:
             return ErrorCode.COORDINATOR_NOT_AVAILABLE
+        if is_too_long(key):
+            return self.key_error
         partition = partition_for(key, self.partitions)
         assert 0 <= partition < self.partitions
         if partition in self.damaged:

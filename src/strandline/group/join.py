@@ -7,11 +7,14 @@ from strandline.base.errors import ErrorCode
 from strandline.base.ids import Uuid
 from strandline.base.ports import Rng
 from strandline.base.time import Instant
+from strandline.coordination.partitioning import is_too_long
 from strandline.group.classic import Group, GroupConfig
 from strandline.group.member import Member
 from strandline.wire.messages.groups.join_group import JoinGroupRequest, JoinGroupResponse
 
 Persist = Callable[[Group, Callable[[ErrorCode], list[Effect]]], list[Effect]]
+METADATA_BYTES_MAX = 1024 * 1024  # of one member's protocols, which the coordinator keeps and may have to write
+MADE_ID_LENGTH = 40  # what `new_id` adds, and more
 MEMBER_ID_FIRST = 4  # from this version on, a new member is given its id and joins with it (KIP-394)
 
 
@@ -24,7 +27,7 @@ class Joining:
         self, group: Group, received: Received, request: JoinGroupRequest, persist: Persist, now: Instant
     ) -> list[Effect]:
         """`persist` writes the group as it is now, and calls back when the write is committed or has failed."""
-        why = self.why_not(group, request)
+        why = self.why_not(group, request) or why_too_large(request, received.caller.client_id)
         if why is not None:
             return [Reply(received.to, JoinGroupResponse(error_code=why, member_id=request.member_id))]
         protocols = {p.name: bytes(p.metadata) for p in request.protocols}
@@ -99,3 +102,13 @@ class Joining:
     def new_id(self, prefix: str) -> str:
         raw = Uuid(self.rng.randbytes(16)).hex()
         return f"{prefix}-{raw[:8]}-{raw[8:12]}-{raw[12:16]}-{raw[16:20]}-{raw[20:]}"
+
+
+def why_too_large(request: JoinGroupRequest, client_id: str) -> ErrorCode | None:
+    """Newer requests can have texts that no record of a group can have. It is written long after the request, and by
+    each coordinator that the client then turns to."""
+    names = [protocol.name for protocol in request.protocols]
+    made_of = request.group_instance_id or client_id
+    texts = [made_of + "-" * MADE_ID_LENGTH, request.protocol_type, *names]
+    size = sum(map(len, names)) + sum(len(protocol.metadata) for protocol in request.protocols)
+    return ErrorCode.INVALID_REQUEST if size > METADATA_BYTES_MAX or any(map(is_too_long, texts)) else None

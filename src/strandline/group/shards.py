@@ -15,6 +15,8 @@ Records = list[tuple[GroupKey, GroupValue | None]]  # None: a tombstone
 
 
 class GroupShards(Shards[Shard]):
+    key_error = ErrorCode.INVALID_GROUP_ID
+
     def __init__(self, config: GroupConfig, log: InternalLog) -> None:
         super().__init__(OFFSETS_TOPIC, log, self.load_shard)
         self.config = config

@@ -14,6 +14,8 @@ from strandline.wire.batch import BatchHeader, read_header, why_invalid
 from strandline.wire.compress import Corrupt
 from strandline.wire.record import PRODUCED_SIZE_MAX, records
 
+TIMESTAMP_END = 1 << 63  # a record has the difference to its batch's timestamp, and both may add up to more
+
 
 class Found(Value, frozen=True):
     """A record found by its timestamp."""
@@ -80,6 +82,8 @@ def stamps(segment: Segment, header: BatchHeader, log_start_offset: int) -> Iter
     buffer = segment.file.read(header.position, header.size)
     try:
         for record in records(read_header(buffer), buffer, PRODUCED_SIZE_MAX):
+            if not -TIMESTAMP_END <= record.timestamp < TIMESTAMP_END:
+                raise Corrupt("no answer can name this timestamp")
             if record.offset >= log_start_offset:
                 yield Found(record.timestamp, record.offset, epoch)
     except Corrupt:

@@ -17,7 +17,7 @@ from strandline.base.effects import Effect, Received, Reply
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import OFFSETS_TOPIC, TopicPartition
 from strandline.base.time import Instant
-from strandline.coordination.partitioning import partition_for
+from strandline.coordination.partitioning import is_too_long, partition_for
 from strandline.metadata.image import Image
 from strandline.txn.client_errors import for_client
 from strandline.txn.shards import TxnShards
@@ -113,7 +113,7 @@ class Adding:
             return [Reply(received.to, AddOffsetsToTxnResponse(error_code=known))]
 
         topic = self.image.topic_named(OFFSETS_TOPIC)
-        if not request.group_id:
+        if not request.group_id or is_too_long(request.group_id):
             return done(ErrorCode.INVALID_GROUP_ID)
         if topic is None or not topic.partitions:
             return done(ErrorCode.COORDINATOR_NOT_AVAILABLE)

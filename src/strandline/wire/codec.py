@@ -23,7 +23,7 @@ from strandline.wire.codec_decode import DecoderWriter
 from strandline.wire.codec_encode import EncoderWriter
 from strandline.wire.codec_plan import Layout, layout_of
 from strandline.wire.codec_source import Source
-from strandline.wire.primitive import Malformed, read_unsigned, unsigned
+from strandline.wire.primitive import Malformed, cut, read_unsigned, unsigned
 from strandline.wire.schema import Message
 
 M = TypeVar("M", bound=Message)
@@ -78,7 +78,7 @@ def decoder_of(cls: type[Message], version: int, counts: bool = False) -> Decode
 def encoder_of(cls: type[Message], version: int) -> Callable[[Any, bytearray], list[Buffer]]:
     """(message, what comes before it) -> buffers, the first of which begins with that. Compiled when first used."""
     layout = layout_of(cls, version)
-    source = Source({"unsigned": unsigned, "pack": pack})
+    source = Source({"unsigned": unsigned, "pack": pack, "cut": cut})
     source.add("chunks = []")
     writer = EncoderWriter(source)
     writer.layout(layout, "message")

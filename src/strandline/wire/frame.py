@@ -14,7 +14,7 @@ from typing import TypeVar
 from strandline.base.ports import Buffer
 from strandline.base.value import Value
 from strandline.wire.api import API_BY_KEY, API_VERSIONS
-from strandline.wire.codec import decoder_of, encoder_of
+from strandline.wire.codec import Decoder, decoder_of, encoder_of
 from strandline.wire.primitive import Malformed, read_unsigned
 from strandline.wire.schema import Message
 
@@ -36,6 +36,8 @@ RESPONSE_HEADER = Struct(">i")
 RESPONSE_PREFIX = Struct(">ii")  # the size, and that header
 SIZE = Struct(">i")
 HEADER_TAGS_MAX = 100
+# By API key and version: whether its header has tagged fields, and how it is read. Filled as they come.
+READERS: dict[tuple[int, int], tuple[bool, Decoder]] = {}
 UNCOUNTED_MAX = 256 * 1024  # bytes of a frame that may have as many items as fit in
 
 
@@ -83,20 +85,28 @@ def decode_request(frame: memoryview) -> Request:
             raise Malformed(f"client id: {error}") from None
     elif length != -1:
         raise Malformed("negative length of client id")
-    api = API_BY_KEY.get(api_key)
-    if api is None:
-        raise UnsupportedApi(api_key, api_version, correlation_id, client_id)
-    cls = api.request
-    if api_version not in cls.versions:
-        raise UnsupportedVersion(api_key, api_version, correlation_id, client_id)
-    if api_version in cls.flexible:
+    reader = READERS.get((api_key, api_version))
+    if reader is None:
+        api = API_BY_KEY.get(api_key)
+        if api is None:
+            raise UnsupportedApi(api_key, api_version, correlation_id, client_id)
+        if api_version not in api.request.versions:
+            raise UnsupportedVersion(api_key, api_version, correlation_id, client_id)
+        reader = READERS[api_key, api_version] = reader_of(api.request, api_version)
+    is_flexible, decode = reader
+    if is_flexible:
         position = _skip_tagged(frame, position)
+    if size > UNCOUNTED_MAX:
+        decode = decoder_of(API_BY_KEY[api_key].request, api_version, True)
     # Like Kafka, what follows the message is ignored: librdkafka leaves three stray bytes behind a request for the
     # metadata of all topics.
-    decode = decoder_of(cls, api_version) if size <= UNCOUNTED_MAX else decoder_of(cls, api_version, True)
     message, end = decode(frame, position)
     assert end <= size, "a message ends within its frame"
     return Request(api_key, api_version, correlation_id, client_id, message)
+
+
+def reader_of(cls: type[Message], version: int) -> tuple[bool, Decoder]:
+    return version in cls.flexible, decoder_of(cls, version)
 
 
 def encode_request(message: Message, version: int, correlation_id: int, client_id: str | None) -> list[Buffer]:

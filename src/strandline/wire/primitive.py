@@ -43,3 +43,11 @@ def unsigned(value: int) -> bytes:
 
 
 ONE_BYTE = tuple(bytes((value,)) for value in range(0x80))
+
+
+def cut(text: str) -> bytes:
+    """As much of a text as a string with a length of 15 bits can have."""
+    encoded = text.encode()
+    if len(encoded) <= 0x7FFF:
+        return encoded
+    return encoded[:0x7FFF].decode(errors="ignore").encode()

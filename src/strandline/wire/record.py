@@ -14,8 +14,6 @@ from strandline.wire.batch import HEADER_SIZE, BatchHeader, batches
 from strandline.wire.compress import DECOMPRESSED_SIZE_MAX, Codec, Corrupt, decompress
 from strandline.wire.varint import read_signed, read_unsigned
 
-TIMESTAMP_MIN, TIMESTAMP_MAX = -(1 << 63), (1 << 63) - 1  # what an answer can name; base and delta may add up to more
-
 
 class Record(NamedTuple):
     """One record. `timestamp` is the batch's if the broker stamped it."""
@@ -88,8 +86,6 @@ def read_record(
     if not 0 <= offset_delta <= header.last_offset_delta:
         raise Corrupt(f"offset delta {offset_delta} lies outside of the batch")
     timestamp = header.base_timestamp + delta if stamp is None else stamp
-    if not TIMESTAMP_MIN <= timestamp <= TIMESTAMP_MAX:
-        raise Corrupt(f"timestamp {timestamp} has more than 64 bits")
     return Record(header.base_offset + offset_delta, timestamp, key, value, tuple(pairs)), end
 
 

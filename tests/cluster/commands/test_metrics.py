@@ -13,7 +13,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from tests.cluster import commanding
 from tests.cluster.driving import QUICK, active_controller, admin_of, create, leader_of, quiet, until
 
-from strandline.broker.metric_table import METRICS
+from strandline.broker.metrics.table import METRICS
 from strandline.client.ask import ask
 from strandline.testing.local_cluster import HOST, LocalCluster, NodeProcess, free_ports
 from strandline.wire.messages.records.fetch import FetchPartition, FetchRequest, FetchTopic

@@ -130,7 +130,7 @@ BROKER = table(
     ),
     Mutant(
         "records above the high watermark are counted wherever it lags",
-        "broker/gauges.py",
+        "broker/metrics/gauges.py",
         "        return self.log_end_offset - self.high_watermark if self.is_under_min_isr else 0",
         "        return self.log_end_offset - self.high_watermark",
         Breaks.ANSWERS,
@@ -139,7 +139,7 @@ BROKER = table(
     ),
     Mutant(
         "records that cannot be read are not counted",
-        "broker/gauges.py",
+        "broker/metrics/gauges.py",
         "        return self.log_end_offset - self.high_watermark if self.is_under_min_isr else 0",
         "        return 0",
         Breaks.ANSWERS,
@@ -148,7 +148,7 @@ BROKER = table(
     ),
     Mutant(
         "electable leaders are those of the ISR",
-        "broker/gauges.py",
+        "broker/metrics/gauges.py",
         "    electable = 0 if state is None else len(state.isr) + len(state.elr)",
         "    electable = 0 if state is None else len(state.isr)",
         Breaks.ANSWERS,
@@ -202,7 +202,7 @@ BROKER = table(
     ),
     Mutant(
         "under min ISR is counted by the configured number",
-        "broker/gauges.py",
+        "broker/metrics/gauges.py",
         "found += len(partition.isr) < effective_min_isr(",
         "found += len(partition.isr) < configured + 0 * effective_min_isr(",
         Breaks.ANSWERS,

@@ -5,7 +5,7 @@ from tests.mutants.mutant import Breaks, Mutant, table
 FACES = table(
     Mutant(
         "recoveries that wait for who was eligible last are not counted",
-        "broker/gauges.py",
+        "broker/metrics/gauges.py",
         "            waiting += standing.is_recovery\n",
         "            waiting += standing is Standing.RECOVERY\n",
         Breaks.ANSWERS,
@@ -16,7 +16,7 @@ FACES = table(
     ),
     Mutant(
         "recoveries that an operator asked for are not counted",
-        "broker/gauges.py",
+        "broker/metrics/gauges.py",
         "    recovering = waiting + len(recoveries.partitions) if controller.is_active else 0\n",
         "    recovering = waiting if controller.is_active else 0\n",
         Breaks.ANSWERS,
@@ -25,7 +25,7 @@ FACES = table(
     ),
     Mutant(
         "an operator is called for whoever is eligible",
-        "broker/gauges.py",
+        "broker/metrics/gauges.py",
         "            manual += standing is Standing.OPERATOR\n",
         "            manual += standing in (Standing.OPERATOR, Standing.ELIGIBLE)\n",
         Breaks.ANSWERS,
@@ -43,7 +43,7 @@ FACES = table(
     ),
     Mutant(
         "under-replicated is who is under min ISR",
-        "broker/gauges.py",
+        "broker/metrics/gauges.py",
         "        is_under_replicated=in_sync < wanted,\n",
         "        is_under_replicated=in_sync < leader.min_isr,\n",
         Breaks.ANSWERS,
@@ -52,7 +52,7 @@ FACES = table(
     ),
     Mutant(
         "the lag of the last stable offset is that of the log end",
-        "broker/gauges.py",
+        "broker/metrics/gauges.py",
         "        last_stable_offset_lag=leader.high_watermark - leader.last_stable_offset,\n",
         "        last_stable_offset_lag=log.log_end_offset - log.log_start_offset,\n",
         Breaks.ANSWERS,
@@ -79,7 +79,7 @@ FACES = table(
     ),
     Mutant(
         "a counter bears a name of our own",
-        "broker/metric_table.py",
+        "broker/metrics/table.py",
         '"kafka_server_ReplicaManager_IsrShrinks_total"',
         '"kafka_server_ReplicaManager_Shrinks_total"',
         Breaks.ANSWERS,
@@ -88,7 +88,7 @@ FACES = table(
     ),
     Mutant(
         "a broker's gauges of min ISR go by the configured number",
-        "broker/gauges.py",
+        "broker/metrics/gauges.py",
         "        is_under_min_isr=in_sync < leader.min_isr,\n        is_at_min_isr=in_sync == leader.min_isr,\n",
         (
             "        is_under_min_isr=in_sync < "
@@ -101,7 +101,7 @@ FACES = table(
     ),
     Mutant(
         "at min ISR is who has more",
-        "broker/gauges.py",
+        "broker/metrics/gauges.py",
         "        is_at_min_isr=in_sync == leader.min_isr,\n",
         (
             "        is_at_min_isr=in_sync == "

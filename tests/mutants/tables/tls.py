@@ -73,7 +73,7 @@ TLS = table(
     ),
     Mutant(
         "a handshake may last for ever",
-        "server/network/handshakes.py",
+        "server/tls/handshakes.py",
         "ssl_handshake_timeout=HANDSHAKE_S",
         "ssl_handshake_timeout=3600",
         Breaks.ANSWERS,
@@ -81,7 +81,7 @@ TLS = table(
     ),
     Mutant(
         "a whole answer is encrypted at once, and is not counted",
-        "server/network/encrypted.py",
+        "server/tls/encrypted.py",
         "PIECE_BYTES = 256 * 1024",
         "PIECE_BYTES = 1 << 30",
         Breaks.ANSWERS,
@@ -89,7 +89,7 @@ TLS = table(
     ),
     Mutant(
         "a client that reads again stays unheard",
-        "server/network/encrypted.py",
+        "server/tls/encrypted.py",
         "            self.is_paused = False\n            self.on_resume()\n",
         "            self.is_paused = False\n",
         Breaks.ANSWERS,

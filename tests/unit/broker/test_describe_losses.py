@@ -9,8 +9,8 @@ from tests.unit.replica.storage.test_directories import HOME, Jbod
 
 from strandline.base.effects import Received, Reply, ReplyTo
 from strandline.base.ids import NOBODY, NodeId, TopicIdPartition, Uuid
-from strandline.broker.gauges import of_replicas
 from strandline.broker.handlers import describe_losses
+from strandline.broker.metrics.gauges import of_replicas
 from strandline.metadata import records as r
 from strandline.metadata.acknowledgements import id_of, key_of, resource_of, value_of
 from strandline.metadata.losses import AT_MOST, EXACTLY, NO_END

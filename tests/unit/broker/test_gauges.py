@@ -16,7 +16,8 @@ from strandline.base.errors import ErrorCode
 from strandline.base.ids import NodeId, TopicPartition
 from strandline.base.metrics import Family
 from strandline.base.ports import DiskError
-from strandline.broker.gauges import (
+from strandline.broker.lifecycle import Leaving, Left, Lifecycle, LifecycleConfig, Registered
+from strandline.broker.metrics.gauges import (
     families,
     of_directories,
     of_leaderless,
@@ -25,8 +26,7 @@ from strandline.broker.gauges import (
     state_of,
     under_min_isr,
 )
-from strandline.broker.lifecycle import Leaving, Left, Lifecycle, LifecycleConfig, Registered
-from strandline.broker.metric_table import MANUAL_ELECTIONS, RECOVERIES_FINISHED, RECOVERING_PARTITIONS
+from strandline.broker.metrics.table import MANUAL_ELECTIONS, RECOVERIES_FINISHED, RECOVERING_PARTITIONS
 from strandline.metadata import records as r
 from strandline.wire.batch import build
 from strandline.wire.messages.records.fetch import FetchPartition, FetchRequest, FetchTopic

@@ -9,9 +9,9 @@ from tests.unit.replica.storage.test_directories import HOME, ROOTS, Jbod, direc
 from strandline.base.effects import Received, Reply, ReplyTo
 from strandline.base.errors import ErrorCode as E
 from strandline.base.ids import NOBODY, ZERO_UUID, NodeId, TopicIdPartition, Uuid
-from strandline.broker.gauges import of_replicas
 from strandline.broker.handlers import get_replica_log_info
 from strandline.broker.lifecycle import Identity, Lifecycle, LifecycleConfig, Registered
+from strandline.broker.metrics.gauges import of_replicas
 from strandline.metadata import records as r
 from strandline.wire.codec import decode_all, encode_bytes
 from strandline.wire.messages.own.get_replica_log_info import (

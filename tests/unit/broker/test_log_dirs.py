@@ -9,8 +9,8 @@ from tests.unit.replica.storage.test_directories import HOME, Jbod, directory
 from strandline.base.effects import Received, Reply, ReplyTo
 from strandline.base.errors import ErrorCode as E
 from strandline.base.ids import NodeId, TopicPartition
-from strandline.broker.gauges import of_cordoned
 from strandline.broker.handlers import alter_replica_log_dirs, describe_log_dirs
+from strandline.broker.metrics.gauges import of_cordoned
 from strandline.metadata.image import UNASSIGNED_DIRECTORY
 from strandline.metadata.records import ConfigRecord
 from strandline.wire.codec import decode_all, encode_bytes

@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 from strandline.base.metrics import Kind, Metric
-from strandline.broker.metric_table import METRICS
+from strandline.broker.metrics.table import METRICS
 
 PAGE = Path(__file__).parents[3] / "docs/metrics.md"
 SUFFIX = {Kind.COUNTER: "_total", Kind.GAUGE: "", Kind.HISTOGRAM: ""}

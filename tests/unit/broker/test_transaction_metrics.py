@@ -9,8 +9,8 @@ from tests.unit.txn.world import World as Coordinating
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import NodeId
 from strandline.base.time import Instant
-from strandline.broker.gauges import partition_readings
-from strandline.broker.transaction_metrics import LATE_MS, NONE_OPEN, TRANSACTIONAL_IDS, families
+from strandline.broker.metrics.gauges import partition_readings
+from strandline.broker.metrics.of_transactions import LATE_MS, NONE_OPEN, TRANSACTIONAL_IDS, families
 
 TIMEOUT_MS = 900_000  # transaction.max.timeout.ms
 

@@ -12,7 +12,7 @@ from rich.console import Console
 
 from strandline.bench.load import Latency
 from strandline.bench.usage import Usage, usage, used_between
-from strandline.broker.metric_table import METRICS
+from strandline.broker.metrics.table import METRICS
 from strandline.cli.admin import metrics
 from strandline.cli.records.consume import json_line, line
 from strandline.cli.records.produce import split

@@ -26,6 +26,11 @@ from strandline.wire.messages.cluster.incremental_alter_configs import (
     AlterConfigsResource,
     IncrementalAlterConfigsRequest,
 )
+from strandline.wire.messages.security.alter_client_quotas import AlterClientQuotasRequest, EntryData
+from strandline.wire.messages.security.alter_user_scram_credentials import (
+    AlterUserScramCredentialsRequest,
+    ScramCredentialDeletion,
+)
 from strandline.wire.messages.security.create_acls import AclCreation, CreateAclsRequest
 from strandline.wire.messages.security.delete_acls import DeleteAclsFilter, DeleteAclsRequest
 from strandline.wire.messages.topics.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
@@ -44,6 +49,10 @@ def asking(kind: type) -> Any:
     rows = {
         CreateAclsRequest: CreateAclsRequest(creations=(AclCreation(resource_name="t"),)),
         DeleteAclsRequest: DeleteAclsRequest(filters=(DeleteAclsFilter(),)),
+        AlterClientQuotasRequest: AlterClientQuotasRequest(entries=(EntryData(),)),
+        AlterUserScramCredentialsRequest: AlterUserScramCredentialsRequest(
+            deletions=(ScramCredentialDeletion(name="u"),)
+        ),
         CreateTopicsRequest: creation("t"),
         DeleteTopicsRequest: DeleteTopicsRequest(topics=(DeleteTopicState(name="t"),)),
         CreatePartitionsRequest: CreatePartitionsRequest(topics=(CreatePartitionsTopic(name="t", count=2),)),

@@ -42,6 +42,11 @@ def test_refusals_that_name_what_is_wrong_with_the_request() -> None:
         (join_request(protocols={}), E.INCONSISTENT_GROUP_PROTOCOL),
         (join_request(protocol_type=""), E.INCONSISTENT_GROUP_PROTOCOL),
         (join_request(group_id=""), E.INVALID_GROUP_ID),
+        (join_request(group_id="é" * 16_384), E.INVALID_GROUP_ID),
+        (join_request(group_instance_id="i" * 32_740), E.INVALID_REQUEST),
+        (join_request(protocol_type="t" * 32_768), E.INVALID_REQUEST),
+        (join_request(protocols={"p" * 32_768: b""}), E.INVALID_REQUEST),
+        (join_request(protocols={"a": bytes(1 << 19), "b": bytes(1 << 19)}), E.INVALID_REQUEST),
     ]
     for request, error in rows:
         for version in range(10):

@@ -163,7 +163,7 @@ def test_failed_logins_are_counted_apart_and_do_not_fill_the_log(caplog: pytest.
                 await log_in(await it.client("SASL"), b"no")
             (await it.client("SASL")).send(5)
             await it.until(lambda: not it.net.connections)
-            assert it.net.log_limit.left_out_ever == {"failed logins": 2}
+            assert it.net.log_limit.left_out_ever["failed logins"] == 2
 
     run(scenario)
     assert len(caplog.records) == LINES_MAX + 1

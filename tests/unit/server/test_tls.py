@@ -18,10 +18,10 @@ from strandline.base.ids import NOBODY
 from strandline.broker.config import NodeConfig
 from strandline.broker.listeners.settings import ListenerSettings
 from strandline.metadata.configs.node_configs import NODE_CONFIGS
-from strandline.server.network import handshakes
 from strandline.server.network.limits import LimitsConfig
 from strandline.server.network.net import NetConfig
 from strandline.server.network.peers import Peers
+from strandline.server.tls import handshakes
 from strandline.server.tls.contexts import read_contexts
 from strandline.server.tls.listener_tls import ListenerTls, Tls
 from strandline.server.tls.of_node import is_loopback, unprotected

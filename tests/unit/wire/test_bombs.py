@@ -4,7 +4,7 @@ import gzip
 import tracemalloc
 from collections.abc import Callable
 from random import Random
-from struct import pack_into
+from struct import error, pack_into
 from typing import Any
 
 import pytest
@@ -21,13 +21,14 @@ from strandline.wire.batch import (
     read_header,
     read_produced,
 )
-from strandline.wire.codec import ITEMS_MAX, decoder_of
+from strandline.wire.codec import ITEMS_MAX, decode_all, decoder_of, encode_bytes
 from strandline.wire.codec_plan import Shape, layout_of
 from strandline.wire.compress import Codec, Corrupt, compress, decompress
 from strandline.wire.frame import HEADER_TAGS_MAX, UNCOUNTED_MAX, decode_request, encode_request
 from strandline.wire.messages.groups.describe_groups import DescribeGroupsRequest
 from strandline.wire.messages.groups.heartbeat import HeartbeatRequest
 from strandline.wire.messages.records.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from strandline.wire.messages.topics.create_topics import CreatableTopicResult, CreateTopicsResponse
 from strandline.wire.messages.transactions.describe_producers import DescribeProducersRequest, TopicRequest
 from strandline.wire.primitive import Malformed, unsigned
 from strandline.wire.record import records_without_key, timestamps
@@ -174,3 +175,18 @@ def test_what_a_codec_unpacks_is_bounded_whatever_the_input_is() -> None:
                 decompress(codec, bomb, limit)
 
         assert peak_of(refused) < 3 * limit + 2 * len(bomb) + SLACK, codec
+
+
+# --- texts
+
+
+def test_an_error_message_is_cut_to_what_an_old_version_can_say() -> None:
+    """It may quote what a client sent, who may not stop the node that answers by that. A newer version has it all."""
+    text = "a" + "é" * 20_000
+    row = CreatableTopicResult(name="t", error_message=text)
+    old = decode_all(CreateTopicsResponse, 4, encode_bytes(CreateTopicsResponse(topics=(row,)), 4))
+    assert old.topics[0].error_message == text[: 1 + 0x7FFE // 2]
+    new = decode_all(CreateTopicsResponse, 7, encode_bytes(CreateTopicsResponse(topics=(row,)), 7))
+    assert new.topics[0].error_message == text
+    with pytest.raises(error):
+        encode_bytes(CreateTopicsResponse(topics=(CreatableTopicResult(name=text),)), 4)

@@ -35,10 +35,11 @@ class Told(Value, frozen=True):
 
 
 class HalfDone(Exception):
-    """State may be half changed. `requests`: who caused it, the innermost first."""
+    """State may be half changed. `requests`: those that led to it, the innermost first; `event`: the outermost."""
 
-    def __init__(self, requests: tuple[Quarantined, ...], where: str) -> None:
+    def __init__(self, event: Received, requests: tuple[Quarantined, ...], where: str) -> None:
         super().__init__(f"{where} may be half done")
+        self.event = event
         self.requests = requests
         self.where = where
 
@@ -94,11 +95,11 @@ class Containment:
         """Also around another one: this node asked itself."""
         if isinstance(event.message, SaslAuthenticateRequest):
             # A digest of a password may be guessed from. It costs its connection, where nothing else is known of it.
-            return error if isinstance(error, HalfDone) else HalfDone((), where)
+            return error if isinstance(error, HalfDone) else HalfDone(event, (), where)
         found = fingerprint(event.to.api_key, event.to.api_version, event.message)
         if not isinstance(error, HalfDone):
-            return HalfDone((found,), where)
-        return error if found in error.requests else HalfDone((*error.requests, found), error.where)
+            return HalfDone(event, (found,), where)
+        return error if found in error.requests else HalfDone(event, (*error.requests, found), error.where)
 
     def stop(
         self, event: Received, error: BaseException, found: HalfDone, others: Mapping[NodeId, Endpoint], now: Instant
@@ -124,12 +125,13 @@ class Containment:
     def is_stopping(self) -> bool:
         return self.stops_at != NEVER
 
-    def answered(self, event: Any, now: Instant) -> None:
-        """While it stops; all other events are ignored."""
+    def step(self, event: Any, now: Instant) -> list[Effect]:
+        """In place of the node's, while it stops: all but the others' answers is ignored."""
         assert self.is_stopping
         self.untold.discard(getattr(event, "token", None))
         if not self.untold:
             self.stops_at = min(self.stops_at, now)
+        return []
 
     def expire(self, now: Instant) -> list[Effect]:
         assert self.is_stopping

@@ -6,7 +6,7 @@ from strandline.base.errors import ErrorCode, message_of
 from strandline.base.ids import NOBODY, OFFSETS_TOPIC, TRANSACTION_TOPIC, NodeId
 from strandline.base.time import Instant
 from strandline.broker.handlers.port import NodePort
-from strandline.coordination.partitioning import coordinator_of
+from strandline.coordination.partitioning import coordinator_of, is_too_long
 from strandline.wire.messages.groups.find_coordinator import (
     GROUP,
     TRANSACTION,
@@ -45,7 +45,7 @@ def answer(node: NodePort, received: Received, now: Instant) -> list[Effect]:
 
 def find(node: NodePort, received: Received, name: str | None, key: str) -> Coordinator:
     """`name`: the topic of the coordinators that are asked for; None if there are none of that kind."""
-    if name is None:
+    if name is None or is_too_long(key):
         return entry(key, NOBODY, NOWHERE, ErrorCode.INVALID_REQUEST)
     node_id = coordinator_of(key, name, node.image)
     at = None if node_id == NOBODY else node.image.brokers[node_id].endpoints.get(received.caller.listener)

@@ -1,4 +1,4 @@
-"""Metrics of the driver's limits against clients that take too much. Names follow the rules of `metric_table`."""
+"""Metrics of the driver's limits against clients that take too much. Names follow the rules of `metrics.table`."""
 
 from strandline.base.metrics import Kind, Metric
 

@@ -1,4 +1,4 @@
-"""Metrics of clients' quotas: the rows of the table, and their values. Names follow the rules of `metric_table`."""
+"""Metrics of clients' quotas: the rows of the table, and their values. Names follow the rules of `metrics.table`."""
 
 from collections.abc import Iterator
 

@@ -18,7 +18,7 @@ from http import HTTPStatus
 
 from strandline.base.effects import Endpoint
 from strandline.base.metrics import Family
-from strandline.broker import gauges
+from strandline.broker.metrics import gauges
 from strandline.broker.node import Node
 from strandline.server.clock import Clock
 from strandline.server.metrics import of_limits, process

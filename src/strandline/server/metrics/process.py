@@ -5,7 +5,7 @@ import resource
 from collections.abc import Iterator
 
 from strandline.base.metrics import Family
-from strandline.broker import metric_table as table
+from strandline.broker.metrics import table
 
 TICKS = os.sysconf("SC_CLK_TCK")
 PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")

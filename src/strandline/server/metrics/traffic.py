@@ -16,7 +16,7 @@ from strandline.base.effects import Received, Reply
 from strandline.base.errors import error_of
 from strandline.base.metrics import Family, Histogram
 from strandline.base.ports import Buffer
-from strandline.broker import metric_table as table
+from strandline.broker.metrics import table
 from strandline.server.network.net import Connection, Listener, Net
 from strandline.wire.api import API_BY_KEY
 from strandline.wire.frame import encode_response

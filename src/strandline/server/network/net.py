@@ -35,18 +35,19 @@ from strandline.base.effects import (
 )
 from strandline.base.errors import ErrorCode
 from strandline.base.ports import Buffer
-from strandline.base.value import Value
-from strandline.server.network import handshakes
 from strandline.server.network.accepting import Acceptor
 from strandline.server.network.counted_requests import count_requests
-from strandline.server.network.encrypted import Encrypted
-from strandline.server.network.handshakes import Refusal, shake_hands
-from strandline.server.network.limits import ConnectionLimits, LimitsConfig
+from strandline.server.network.limits import ConnectionLimits
+from strandline.server.network.listener import Listener as Listener
+from strandline.server.network.listener import NetConfig as NetConfig
 from strandline.server.network.refusals import CLOSED, LogLimit, log, printable
 from strandline.server.network.request_memory import RequestMemory
 from strandline.server.network.session import Session
 from strandline.server.network.unsent import WRITE_BUFFER_BYTES, Slot, Unsent
 from strandline.server.network.watch import Watch
+from strandline.server.tls import handshakes
+from strandline.server.tls.encrypted import Encrypted
+from strandline.server.tls.handshakes import Refusal, shake_hands
 from strandline.server.tls.listener_tls import ListenerTls, Unmapped
 from strandline.wire.api import API_BY_KEY, API_VERSIONS, APIS, advertised_versions, is_allowed
 from strandline.wire.frame import Unsupported, UnsupportedVersion, decode_request, encode_response
@@ -63,29 +64,6 @@ SERVED = {
     is_controller: frozenset(api.key for api in APIS if is_allowed(api.key, is_controller=is_controller))
     for is_controller in (True, False)
 }
-
-
-class NetConfig(Value, frozen=True):
-    """What the listeners need of the node's configuration."""
-
-    request_bytes_max: int = 100 * 1024 * 1024
-    send_buffer_bytes: int = 100 * 1024  # -1: the system's default
-    receive_buffer_bytes: int = 100 * 1024
-    backlog: int = 50
-    idle_ms_max: int = 600_000
-    believes_strangers: bool = False  # everybody may act as a node
-    setup_ms_max: int = 30_000  # until the first request; 0 or less: as long as it may be idle
-    queued_request_bytes_max: int = -1  # −1: no bound
-    limits: LimitsConfig = LimitsConfig()
-
-
-class Listener(Value, frozen=True):
-    name: str
-    host: str
-    port: int  # 0: any free port
-    is_controller: bool
-    tls: ListenerTls | None = None  # None: it is not encrypted
-    stranger_bytes_max: int | None = None  # a request's, until it has proved by SASL who it is; None: it need not
 
 
 class Connection(Session, Unsent):

@@ -8,6 +8,7 @@ from msgspec.structs import replace
 
 from strandline.base.ports import DiskError
 from strandline.broker.config import NodeConfig
+from strandline.log.directory import META_PROPERTIES
 from strandline.security.secret import SECRET_BYTES_MIN, ClusterSecret
 from strandline.server.storage.disk import naming
 
@@ -27,6 +28,8 @@ def secret_of(config: NodeConfig) -> ClusterSecret | None:
         return None
     path = path_of(config)
     if not os.path.exists(path):
+        if not os.path.exists(os.path.join(config.metadata_log_dir, META_PROPERTIES)):
+            return None  # it is not formatted, and does not start
         raise DiskError(
             f"no cluster secret at {path}: `strandline format --ignore-formatted` writes it; all nodes need the same"
         )

@@ -23,7 +23,7 @@ from strandline.wire.messages.security.create_acls import AclCreation, CreateAcl
 from strandline.wire.messages.security.delete_acls import DeleteAclsFilter, DeleteAclsRequest
 from strandline.wire.messages.security.describe_acls import DescribeAclsRequest
 
-VERSION, TIMEOUT_MS = 3, 3_000
+VERSION, TIMEOUT_MS = 3, 500  # the next change does not wait for a node that is down
 EXTRAS_MAX = 4  # denials at a time
 SETTLED = 4  # looks in a row that must find the basis and nothing else: a request that nobody answered may come late
 SETTLE_MS = 1_000

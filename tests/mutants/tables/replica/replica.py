@@ -24,7 +24,7 @@ REPLICA = table(
     ),
     Mutant(
         "what was lost is not counted",
-        "broker/gauges.py",
+        "broker/metrics/gauges.py",
         "repairs.repaired, repairs.lost)",
         "repairs.repaired, 0)",
         Breaks.ANSWERS,

@@ -102,7 +102,7 @@ TRANSACTION_COMMANDS = table(
     ),
     Mutant(
         "every transaction that rests is late",
-        "broker/transaction_metrics.py",
+        "broker/metrics/of_transactions.py",
         "    bound = now - coordinator.initializing.config.max_timeout_ms - LATE_MS\n",
         "    bound = now - LATE_MS\n",
         Breaks.ANSWERS,
@@ -111,7 +111,7 @@ TRANSACTION_COMMANDS = table(
     ),
     Mutant(
         "partitions without a leader are not counted",
-        "broker/transaction_metrics.py",
+        "broker/metrics/of_transactions.py",
         "len(markers.waiting.get(NOBODY, ()))",
         "0",
         Breaks.ANSWERS,

@@ -154,6 +154,36 @@ def test_where_it_may_be_half_done_the_node_tells_the_others_and_stops(probe: Pr
     assert digest(node) == before
 
 
+def test_a_request_that_was_held_stops_the_node_as_others_do() -> None:
+    """Its handler runs in the step of another event, or when a time has come."""
+    for late in ("step", "expire"):
+        fresh = Probe(3)
+        machine = next(iter(fresh.world.machines.values()))
+        node, now = node_of(machine), machine.clock.now()
+        node.containment.is_on = True
+        event = request(fresh, machine, 12, "PLAINTEXT")
+
+        def half_done(*_: Any, node: Node = node, event: Received = event) -> list[Effect]:
+            raise node.containment.half_done(event, RuntimeError("planted"), "planted")
+
+        with pytest.MonkeyPatch.context() as planted:
+            planted.setattr(node, "answered", half_done)
+            planted.setattr(node.forwarding, "expire", half_done)
+            effects = node.expire(now) if late == "expire" else node.step(Failed("none", Failure.CLOSED), now)
+        assert node.containment.is_stopping
+        assert node.quarantine.holds(12, event.to.api_version, event.message)
+        assert sum(isinstance(effect, Send) for effect in effects) == 2
+        with pytest.raises(RuntimeError, match="nobody asked"), pytest.MonkeyPatch.context() as planted:
+            other = node_of(fresh.world.machines[max(fresh.world.machines)])
+            other.containment.is_on = True
+
+            def broken(*_: Any) -> list[Effect]:
+                raise RuntimeError("nobody asked for it")
+
+            planted.setattr(other, "answered", broken)
+            other.step(Failed("none", Failure.CLOSED), now)
+
+
 def test_a_node_that_is_told_of_a_request_refuses_it_and_no_other(probe: Probe) -> None:
     machine = next(iter(probe.world.machines.values()))
     node, now = node_of(machine), machine.clock.now()

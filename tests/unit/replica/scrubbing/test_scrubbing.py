@@ -10,7 +10,7 @@ from tests.unit.replica.serving.test_offsets import list_offset
 
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import NodeId
-from strandline.broker.gauges import of_scrubber
+from strandline.broker.metrics.gauges import of_scrubber
 from strandline.log.evidence.soundness import Damage
 from strandline.log.log import Log
 from strandline.metadata import records as r

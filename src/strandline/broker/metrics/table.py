@@ -10,8 +10,7 @@ Invariant: names are distinct; a counter's ends in `_total`, and no other's does
 """
 
 from strandline.base.metrics import Kind, Labels, Metric
-from strandline.broker import transaction_metrics
-from strandline.broker.metrics import of_limits
+from strandline.broker.metrics import of_limits, of_transactions
 from strandline.broker.quotas import metrics as quota_metrics
 
 
@@ -449,7 +448,7 @@ METRICS: tuple[Metric, ...] = (
     *PARTITION_GAUGES.values(),
     CONSUMER_LAG,
     MAX_LAG,
-    *transaction_metrics.METRICS,
+    *of_transactions.METRICS,
     *quota_metrics.METRICS,
     *TOPIC_COUNTERS.values(),
     REPLICATION_IN,

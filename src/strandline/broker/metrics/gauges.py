@@ -14,11 +14,10 @@ from strandline.base import VERSION
 from strandline.base.ids import NOBODY
 from strandline.base.metrics import Family, Metric, Number
 from strandline.base.time import Instant
-from strandline.broker import metric_table as table
-from strandline.broker import transaction_metrics
 from strandline.broker.broker import Broker
 from strandline.broker.committed import Committed
 from strandline.broker.lifecycle import Leaving, Left, Lifecycle, Registered, Registering
+from strandline.broker.metrics import of_transactions, table
 from strandline.broker.node import Node
 from strandline.broker.quotas import metrics as quota_metrics
 from strandline.controller.controller import Controller
@@ -59,7 +58,7 @@ class PartitionReading(Struct, frozen=True, gc=False):
     last_stable_offset_lag: int = 0
     lag: int = -1  # of a follower; -1 elsewhere
     producer_ids: int = 0
-    written_to: int = transaction_metrics.NONE_OPEN  # its oldest open transaction, on a leader
+    written_to: int = of_transactions.NONE_OPEN  # its oldest open transaction, on a leader
     electable_leaders: int = 0  # of committed metadata, and also what followers know
 
     @property
@@ -131,7 +130,7 @@ def reading_of(replicas: Replicas, hosted: Hosted) -> PartitionReading:
         is_reassigning=state is not None and state.is_moving,
         last_stable_offset_lag=leader.high_watermark - leader.last_stable_offset,
         producer_ids=known,
-        written_to=transaction_metrics.last_written(log),
+        written_to=of_transactions.last_written(log),
         electable_leaders=electable,
     )
 
@@ -173,7 +172,7 @@ def single(metric: Metric, value: Number) -> Family:
 def of_broker(broker: Broker, committed: Committed, readings: list[PartitionReading], now: Instant) -> Iterator[Family]:
     yield from of_replicas(broker.replicas, readings)
     written = [row.written_to for row in readings if row.is_leader]
-    yield from transaction_metrics.families(broker.transactions, broker.replicas.producing.verifying, written, now)
+    yield from of_transactions.families(broker.transactions, broker.replicas.producing.verifying, written, now)
     yield from of_directories(broker.replicas.host.directories)
     yield from of_cordoned(broker.replicas.host)
     yield single(table.BROKER_STATE, state_of(broker.lifecycle))
