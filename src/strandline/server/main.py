@@ -48,6 +48,7 @@ from strandline.server.pump import CRASHED, OUT_OF_ROOM, Node, Pump
 from strandline.server.storage.disk import RealDisk
 from strandline.server.storage.flusher import Flusher
 from strandline.server.storage.lock import InUse, lock_directory
+from strandline.server.storage.private import close_to_others
 from strandline.server.storage.remover import Remover
 from strandline.server.storage.room import LOOKS, OF_DIRECTORY, Steady, next_pause, why_no_room
 from strandline.server.storage.secret_file import secret_of
@@ -90,6 +91,7 @@ def serve(config: NodeConfig, make_node: MakeNode, disk_of: DiskOf = real_disk) 
                 log.error("cannot start: %s", error)
                 return CANNOT_START
             log.error("a log directory may be offline: %s", error)
+    close_to_others(config.metadata_log_dir)
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         status = runner.run(run(config, make_node, disk_of))
     for lock in locks:

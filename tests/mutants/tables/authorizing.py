@@ -133,6 +133,20 @@ AUTHORIZING = table(
         sessions("test_answers_to_a_connection_that_is_gone_are_forgotten"),
     ),
     row(
+        "the answer to a request that raised has refused rows twice",
+        f"{GATE}/guarded.py",
+        "        self.gate.forget(event.to)\n",
+        "        pass\n",
+        sessions("test_a_request_that_raises_behind_the_gate_fails_wholly_and_the_node_goes_on"),
+    ),
+    row(
+        "with an authorizer every request that raises stops a node",
+        "broker/faults/interruptible.py",
+        '    "broker.authorizing",  # what',
+        '    # "broker.authorizing",  # what',
+        sessions("test_a_request_that_raises_behind_the_gate_fails_wholly_and_the_node_goes_on"),
+    ),
+    row(
         "a session outlives the right to read",
         f"{GATE}/fetching.py",
         "if self.permitted.get(request.session_id) is rights and",

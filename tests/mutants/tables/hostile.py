@@ -134,4 +134,23 @@ HOSTILE = table(
         Breaks.ANSWERS,
         ("unit/replica/serving/test_offsets.py::test_a_partition_that_a_request_names_twice_is_not_searched",),
     ),
+    Mutant(
+        "a fetch session grows for as long as its client likes",
+        "replica/serving/sessions.py",
+        "        while total > INTERESTS_MAX:\n",
+        "        while False:\n",
+        Breaks.ANSWERS,
+        (
+            "unit/replica/serving/test_sessions.py::"
+            "test_partitions_that_a_client_adds_forever_end_its_session_and_no_other",
+        ),
+    ),
+    Mutant(
+        "everybody with an account reads the metadata log",
+        "server/storage/private.py",
+        '    return name in NAMES or DIRECTORY in path.split("/")',
+        "    return name in NAMES",
+        Breaks.ANSWERS,
+        ("unit/server/test_disk.py::test_others_read_what_the_umask_lets_them_and_nothing_of_the_metadata",),
+    ),
 )

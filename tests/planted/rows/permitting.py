@@ -42,7 +42,7 @@ PERMITTING = table(
         how=Swap("is rights", "is not None"),
         trap="KIP-227",
         harm="a consumer with a fetch session reads on after its right was taken away",
-        seeds=(1, 1),
+        seeds=(3, 3),
         secured="authorizer",
     ),
     Planted(

@@ -10,6 +10,7 @@ from msgspec import structs
 from tests.sim.laws.test_laws import hosted_on, of_leader, other
 from tests.sim.play import SETTINGS, Play
 
+from strandline.base.effects import Disconnected
 from strandline.base.ids import BrokerEpoch, LeaderEpoch, NodeId
 from strandline.broker import parts
 from strandline.log.epochs import EpochStart
@@ -166,6 +167,22 @@ def test_a_leader_that_leaves_a_producer_waiting_is_noticed(is_left_waiting: boo
     else:
         play.run(8000)
         assert play.leader() is not None
+
+
+def test_a_broker_owes_no_answer_to_who_has_left_before_it_joined() -> None:
+    play = Play()
+    machine, hosted, _ = of_leader(play)
+    assert machine.node is not None
+    answers = play.world.laws.answers
+    *_, batch = hosted.log.headers(0)
+    answers.asked = {
+        (machine.name, machine.life, number, 0): (-1, {hosted.at: (batch, b"", False)}) for number in (1, 2)
+    }
+    answers.received(machine, Disconnected(1))
+    assert len(answers.asked) == 2, "it has joined, and answers all"
+    machine.node.early = []
+    answers.received(machine, Disconnected(1))
+    assert [which[2] for which in answers.asked] == [2]
 
 
 def test_an_answer_to_what_was_asked_in_an_earlier_epoch_and_is_taken_is_noticed(

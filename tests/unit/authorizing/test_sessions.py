@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import pytest
 from tests.unit.authorizing.one_node import (
     ANN,
     HOST,
@@ -16,9 +17,11 @@ from tests.unit.authorizing.one_node import (
 from strandline.base.effects import Caller, Disconnected, Received, ReplyTo
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import Uuid
+from strandline.controller.topics import topics
 from strandline.metadata.acls import AclOperation
 from strandline.wire.messages.records.fetch import FetchPartition, FetchRequest, FetchResponse, FetchTopic
 from strandline.wire.messages.records.produce import ProduceRequest
+from strandline.wire.messages.topics.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
 from strandline.wire.messages.topics.create_topics import CreatableTopic, CreateTopicsRequest
 
 Op, E = AclOperation, ErrorCode
@@ -163,6 +166,30 @@ def test_who_comes_and_goes_before_the_broker_has_joined_takes_no_place_of_other
         node.node.received(Received(to, Caller("test", HOST, "PLAINTEXT", ANN), produce_request("b")), node.now)
     node.node.disconnected(Disconnected(1), node.now)
     assert [held.to.connection for held in node.node.early] == [2]
+
+
+def test_a_request_that_raises_behind_the_gate_fails_wholly_and_the_node_goes_on(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Its answer has a row for each topic, once: also for those that were taken away."""
+    node = begun()
+    node.allow(on_topic(Op.ALTER, "a"))
+    request = CreatePartitionsRequest(topics=tuple(CreatePartitionsTopic(name=name, count=3) for name in ("a", "b")))
+
+    def raising(*_: Any) -> None:
+        raise RecursionError("planted")
+
+    with monkeypatch.context() as planted:
+        planted.setattr(topics, "plan_more", raising)
+        failed = node.ask(request, listener="CONTROLLER")
+    assert [(row.name, row.error_code) for row in failed.results] == [
+        ("a", E.UNKNOWN_SERVER_ERROR),
+        ("b", E.UNKNOWN_SERVER_ERROR),
+    ]
+    assert node.closed == [1]
+    assert not node.node.gate.pending
+    again = node.ask(request, listener="CONTROLLER", connection=2)
+    assert [(row.name, row.error_code) for row in again.results] == [("a", E.NONE), ("b", DENIED)]
 
 
 def test_a_controller_judges_clients_of_its_own_listener() -> None:

@@ -11,6 +11,7 @@ from strandline.base.ports import DiskError, DiskFull
 from strandline.server.storage import disk as disk_module
 from strandline.server.storage.disk import RealDisk
 from strandline.server.storage.lock import lock_directory
+from strandline.server.storage.private import close_to_others
 
 
 class TestRealDisk(DiskConformance):
@@ -145,3 +146,46 @@ def test_the_files_that_a_node_leaves_open_are_closed_with_it(tmp_path: Path) ->
     files[0].close()
     disk.abandon()
     assert [file.fd for file in files] == [-1, -1, -1]
+
+
+def test_others_read_what_the_umask_lets_them_and_nothing_of_the_metadata(tmp_path: Path) -> None:
+    disk, old = RealDisk(), os.umask(0o022)
+    try:
+        for name in ("t-0", "__cluster_metadata-0"):
+            disk.make_directory(f"{tmp_path}/{name}")
+            disk.open(f"{tmp_path}/{name}/00000000000000000000.log").close()
+            disk.save(f"{tmp_path}/{name}/saved", b"")
+            disk.write_file(f"{tmp_path}/{name}/written", b"")
+        disk.save(f"{tmp_path}/bootstrap.checkpoint", b"")
+        disk.save(f"{tmp_path}/quarantined-requests", b"")
+        disk.save(f"{tmp_path}/meta.properties", b"")
+    finally:
+        os.umask(old)
+    modes = {str(path.relative_to(tmp_path)): path.stat().st_mode & 0o777 for path in tmp_path.rglob("*")}
+    names = ("00000000000000000000.log", "saved", "written")
+    assert modes == {
+        "t-0": 0o755,
+        "meta.properties": 0o644,
+        "__cluster_metadata-0": 0o700,
+        "bootstrap.checkpoint": 0o600,
+        "quarantined-requests": 0o600,
+        **{f"t-0/{name}": 0o644 for name in names},
+        **{f"__cluster_metadata-0/{name}": 0o600 for name in names},
+    }
+
+
+def test_metadata_that_others_could_read_is_closed_to_them_at_a_start(tmp_path: Path) -> None:
+    directory, bootstrap, log = (
+        tmp_path / "__cluster_metadata-0",
+        tmp_path / "bootstrap.checkpoint",
+        tmp_path / "__cluster_metadata-0" / "00000000000000000000.log",
+    )
+    directory.mkdir()
+    for path in (bootstrap, log):
+        path.write_bytes(b"")
+        path.chmod(0o644)
+    directory.chmod(0o755)
+    close_to_others(str(tmp_path))
+    RealDisk().open(str(log)).close()
+    assert [path.stat().st_mode & 0o777 for path in (directory, bootstrap, log)] == [0o700, 0o600, 0o600]
+    close_to_others(str(tmp_path / "nothing"))

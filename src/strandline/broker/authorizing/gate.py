@@ -8,7 +8,7 @@ Invariant: each entry of `pending` is about a request that is not answered yet, 
 
 from msgspec.structs import replace
 
-from strandline.base.effects import Close, Effect, Received, Reply
+from strandline.base.effects import Close, Effect, Received, Reply, ReplyTo
 from strandline.base.time import Instant
 from strandline.broker.authorizing.fetching import FetchSessions
 from strandline.broker.authorizing.table import broker_rows, controller_rows
@@ -61,16 +61,22 @@ class Gate:
         assert self.pending, "nothing is to be done else"
         done: list[Effect] = []
         for effect in effects:
-            waiting = self.pending.get(effect.to.connection) if type(effect) is Reply else None
-            if waiting is None or type(effect) is not Reply or (split := waiting.pop(effect.to.sequence, None)) is None:
+            split = self.forget(effect.to) if type(effect) is Reply else None
+            if split is None or type(effect) is not Reply:
                 done.append(effect)
                 continue
-            if not waiting:
-                del self.pending[effect.to.connection]
             done.append(effect if effect.message is None else replace(effect, message=split.merge(effect.message)))
             if split.closes:
                 done.append(Close(effect.to.connection, split.closes))
         return done
+
+    def forget(self, to: ReplyTo) -> Split | None:
+        """What was to be done with the answer: nothing if the request raised. All of it fails, refused parts too."""
+        waiting = self.pending.get(to.connection)
+        split = None if waiting is None else waiting.pop(to.sequence, None)
+        if waiting is not None and not waiting:
+            del self.pending[to.connection]
+        return split
 
     def disconnected(self, connection: int) -> None:
         self.pending.pop(connection, None)

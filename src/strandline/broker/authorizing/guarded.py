@@ -4,7 +4,7 @@ there is a gate.
 What comes before a broker has joined is judged when it is let in: until then its metadata may lack ACLs.
 """
 
-from strandline.base.effects import Disconnected, Effect
+from strandline.base.effects import Disconnected, Effect, Received
 from strandline.base.time import Instant
 from strandline.broker.authorizing.gate import Gate
 from strandline.broker.node import Node
@@ -25,6 +25,10 @@ class GuardedNode(Node):
     def disconnected(self, event: Disconnected, now: Instant) -> list[Effect]:
         self.gate.disconnected(event.connection)
         return super().disconnected(event, now)
+
+    def raised(self, event: Received, error: Exception, now: Instant) -> list[Effect]:
+        self.gate.forget(event.to)
+        return super().raised(event, error, now)
 
     def apply_committed(self, now: Instant) -> list[Effect]:
         effects = super().apply_committed(now)

@@ -21,6 +21,7 @@ OURS = "strandline."
 READING = (
     "base",
     "broker.authenticating",  # what it keeps is about one connection, which is closed
+    "broker.authorizing",  # what the gate keeps is about the request, which it forgets, or is asked for again
     "broker.config",
     "broker.faults",
     "broker.handlers",
@@ -61,7 +62,6 @@ READING = (
     "quorum.messages",
     "replica.serving.hints",
     "replica.serving.transactions.describing",
-    "security",
     "security",
     "txn.client_errors",
     "txn.listing",

@@ -16,6 +16,7 @@ from strandline.wire.messages.records.fetch import FetchPartition, FetchRequest,
 NO_SESSION = 0
 CLOSEST_REPLICA_SINCE = 11
 READ_COMMITTED = 1
+UNBOUNDED = 1 << 62
 HIGH_WATERMARK_NOT_SENT = (1 << 63) - 1
 
 Key = tuple[object, int]  # topic name or topic id, and partition
@@ -77,14 +78,28 @@ class Context:
         "epoch",
         "interests",
         "is_incremental",
+        "outgrown",
         "parked",
         "replica",
+        "reserved",
         "session_id",
         "used_at",
     )
 
-    def __init__(self, *, session_id: int, replica: NodeId, by_id: bool, now: Instant) -> None:
+    def __init__(
+        self,
+        *,
+        session_id: int,
+        replica: NodeId,
+        by_id: bool,
+        now: Instant,
+        reserved: int = UNBOUNDED,
+        outgrown: "Outgrown | None" = None,
+    ) -> None:
+        """`reserved`: how many interests it may have; `outgrown` is called when it has more."""
         self.session_id = session_id
+        self.reserved = reserved
+        self.outgrown = outgrown
         self.epoch = 1  # the one that the next incremental fetch must have
         self.replica = replica  # −1: a consumer
         self.broker_epoch = -1
@@ -108,6 +123,9 @@ class Context:
                 interest = interests.get(key)
                 if interest is None:
                     interest = interests[key] = Interest(self, topic, asked)
+                    if len(interests) > self.reserved:
+                        assert self.outgrown is not None, "a session is bounded by the others"
+                        self.outgrown(self)
                 else:
                     interest.update(asked)
                 self.dirty[interest] = None
@@ -177,3 +195,4 @@ class ParkedFetch:
 
 
 Answer = Callable[[ParkedFetch, Instant], list[Effect]]
+Outgrown = Callable[[Context], None]

@@ -6,7 +6,11 @@ When all slots are taken, a new session takes the slot of another one (`has_room
 one that is worth less. A follower's session is worth more than a consumer's, and a larger one more than a smaller one;
 a session is safe from larger ones while it is young, and a follower's from consumers'.
 
+Clients choose how many partitions they name, also such as do not exist. So consumers' sessions reserve the room for
+their partitions before they use it. If all of them would reserve too much, the one that has the most ends.
+
 Invariants (executed by `check`):
+  - consumers' sessions reserve at most `INTERESTS_MAX`, and none has more than it has reserved
   - at most `fetch_session_slots` sessions; an id belongs to one session; a follower has one at most
   - `dirty` ⊆ the session's interests
 """
@@ -16,11 +20,13 @@ from strandline.base.ids import NodeId
 from strandline.base.ports import Rng
 from strandline.base.time import Instant
 from strandline.replica.config import ReplicaConfig
-from strandline.replica.serving.contexts import NO_SESSION, Context
+from strandline.replica.serving.contexts import NO_SESSION, UNBOUNDED, Context
 from strandline.wire.messages.records.fetch import FetchRequest
 
 FULL_EPOCH, FINAL_EPOCH = 0, -1
 EPOCH_MAX = 0x7FFF_FFFF
+INTERESTS_MAX = 500_000  # of all consumers' sessions; half a kilobyte each
+RESERVED_MIN = 8
 
 
 class Sessions:
@@ -40,9 +46,16 @@ class Sessions:
             session_id = NO_SESSION
             if epoch == FULL_EPOCH and request.topics and self.has_room(size_of(request), replica, now):
                 session_id = self.new_id()
-            context = Context(session_id=session_id, replica=replica, by_id=by_id, now=now)
-            if session_id != NO_SESSION:
-                self.sessions[session_id] = context
+            if session_id == NO_SESSION:
+                return Context(session_id=session_id, replica=replica, by_id=by_id, now=now)
+            context = self.sessions[session_id] = Context(
+                session_id=session_id,
+                replica=replica,
+                by_id=by_id,
+                now=now,
+                reserved=UNBOUNDED if replica >= 0 else 0,
+                outgrown=self.reserve,
+            )
             return context
         session = self.sessions.get(request.session_id)
         if session is None or session.replica != replica:  # a consumer's, or another's
@@ -91,11 +104,24 @@ class Sessions:
         assert len(self.sessions) < self.config.fetch_session_slots
         return True
 
+    def reserve(self, session: Context) -> None:
+        """More room for a consumer's session: twice what it has, so that this is rare. It may be the one that ends."""
+        assert session.replica < 0
+        session.reserved = max(RESERVED_MIN, 2 * len(session.interests))
+        consumers = [one for one in self.sessions.values() if one.replica < 0]
+        total = sum(one.reserved for one in consumers)
+        while total > INTERESTS_MAX:
+            largest = max(consumers, key=lambda one: one.reserved)
+            consumers.remove(largest)
+            total -= largest.reserved
+            self.end(largest)
+
     def end(self, session: Context) -> None:
         """A fetch that waits in it is still served; its next answer says that the session has ended."""
         assert self.sessions.get(session.session_id, session) is session
         self.sessions.pop(session.session_id, None)
         session.session_id = NO_SESSION
+        session.reserved = UNBOUNDED  # its last fetch is served
         if session.parked is None:
             session.close()
 
@@ -110,6 +136,9 @@ class Sessions:
         assert len(self.sessions) <= self.config.fetch_session_slots
         followers = [session.replica for session in self.sessions.values() if session.replica >= 0]
         assert len(followers) == len(set(followers))
+        consumers = [session for session in self.sessions.values() if session.replica < 0]
+        assert sum(session.reserved for session in consumers) <= INTERESTS_MAX
+        assert all(len(session.interests) <= session.reserved for session in consumers)
         for session_id, session in self.sessions.items():
             assert session.session_id == session_id != NO_SESSION
             assert 1 <= session.epoch <= EPOCH_MAX

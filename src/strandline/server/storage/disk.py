@@ -19,6 +19,7 @@ from contextlib import contextmanager, suppress
 from weakref import WeakSet
 
 from strandline.base.ports import Buffer, DiskError, DiskFull
+from strandline.server.storage.private import DIRECTORY_MODE, create_private, is_private
 from strandline.server.storage.writers import Writers
 
 BUFFERS_PER_WRITE_MAX = 1024  # IOV_MAX of Linux and macOS
@@ -47,7 +48,8 @@ class RealFile:
     def __init__(self, path: str) -> None:
         self.path = path
         with naming(path):
-            self.fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+            flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC
+            self.fd = create_private(path, flags) if is_private(path) else os.open(path, flags, 0o644)
             self.end = os.fstat(self.fd).st_size
 
     def append(self, buffers: Sequence[Buffer]) -> int:
@@ -158,7 +160,7 @@ class RealDisk:
 
     def make_directory(self, path: str) -> None:
         with naming(path):
-            os.makedirs(path, exist_ok=True)
+            os.makedirs(path, DIRECTORY_MODE if is_private(path) else 0o777, exist_ok=True)
 
     def rename(self, old: str, new: str) -> None:
         with naming(f"{old} -> {new}"):
@@ -182,7 +184,7 @@ class RealDisk:
 
     def write_file(self, path: str, content: bytes) -> None:
         with self.writers.alone(path), naming(path):
-            with open(path + ".tmp", "wb") as file:
+            with open(path + ".tmp", "wb", opener=create_private if is_private(path) else None) as file:
                 file.write(content)
             os.replace(path + ".tmp", path)
 
@@ -203,7 +205,7 @@ class RealDisk:
         """The content is on disk before the name points at it, and the name before this returns. Blocks."""
         assert self.writers.is_mine(path), "a path has one writer at a time"
         with naming(path):
-            with open(path + ".tmp", "wb") as file:
+            with open(path + ".tmp", "wb", opener=create_private if is_private(path) else None) as file:
                 file.write(content)
                 file.flush()
                 os.fsync(file.fileno())

@@ -22,7 +22,7 @@ def meets_intruder(seed: int) -> bool:
 def secured(seed: int, options: Options, *, authorizer: bool | None = None, intruder: bool | None = None) -> Options:
     """None: as the seed draws it."""
     if has_authorizer(seed) if authorizer is None else authorizer:
-        pause_ms = Random(f"{seed} permissions").choice((30, 60, 100, 200))
+        pause_ms = Random(f"{seed} permissions").choice((10, 20, 40, 100))
         options = structs.replace(options, authorizer=True, permissions_ms=pause_ms)
     if meets_intruder(seed) if intruder is None else intruder:
         pause_ms = Random(f"{seed} forging").choice((5, 20, 20, 60))

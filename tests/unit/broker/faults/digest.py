@@ -9,10 +9,13 @@ from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 from strandline.broker.node import Node
+from strandline.security.acls.authorizer import Authorizer, Rights
 
 ATOMS = (int, float, bool, str, bytes, type(None), type, range)
 # Counters and clocks of no consequence; what the containment itself notes; and what is not the node's.
 LEFT_OUT = {"counters", "counts", "containment", "quarantine", "step", "rng", "own_count"}
+# Decisions that are made again if they are not there.
+CACHES = {Authorizer: {"known", "kept"}, Rights: {"decided", "readable", "writable"}}
 FOREIGN = (Random, ModuleType, FunctionType, MethodType, BuiltinFunctionType)
 
 
@@ -52,4 +55,5 @@ def parts(one: Any) -> Iterable[Any]:
     for cls in type(one).__mro__:
         names += [name for name in getattr(cls, "__slots__", ()) if not name.startswith("__")]
     names += getattr(one, "__dict__", {})
-    return [part for name in sorted(set(names)) if name not in LEFT_OUT for part in (name, getattr(one, name, None))]
+    left_out = LEFT_OUT | CACHES.get(type(one), set())
+    return [part for name in sorted(set(names)) if name not in left_out for part in (name, getattr(one, name, None))]

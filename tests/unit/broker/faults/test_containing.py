@@ -85,7 +85,7 @@ def raising(*_: Any) -> list[Effect]:
 def test_every_handler_that_raises_costs_the_connection_and_changes_nothing(probe: Probe) -> None:
     machine = probe.world.machines[next(iter(probe.world.machines))]
     node, now = node_of(machine), machine.clock.now()
-    before = digest(node)
+    before, own = digest(node), (node.broker_routes, node.controller_routes)
     node.broker_routes = dict.fromkeys(BROKER_ROUTES, raising)
     node.controller_routes = dict.fromkeys(CONTROLLER_ROUTES, raising)
     for listener, key in rows():
@@ -97,7 +97,7 @@ def test_every_handler_that_raises_costs_the_connection_and_changes_nothing(prob
         told = [effect.text for effect in effects if isinstance(effect, Report)]
         assert told == [] or (len(told) == 1 and told[0].startswith(name)), "a line for each kind"
         assert all(isinstance(effect, Report | Reply | Close) for effect in effects)
-    node.broker_routes, node.controller_routes = BROKER_ROUTES, CONTROLLER_ROUTES
+    node.broker_routes, node.controller_routes = own
     assert node.containment.contained == len(rows())
     assert digest(node) == before
     node.check()
@@ -187,6 +187,7 @@ def test_a_request_that_was_held_stops_the_node_as_others_do() -> None:
 def test_a_node_that_is_told_of_a_request_refuses_it_and_no_other(probe: Probe) -> None:
     machine = next(iter(probe.world.machines.values()))
     node, now = node_of(machine), machine.clock.now()
+    open_routes = node.broker_routes
     bad = request(probe, machine, 12, "PLAINTEXT")
     tell = request(probe, machine, 1003, "PLAINTEXT", is_node=True)
     found = fingerprint(12, bad.to.api_version, bad.message)
@@ -195,11 +196,11 @@ def test_a_node_that_is_told_of_a_request_refuses_it_and_no_other(probe: Probe) 
         asked = Received(tell.to, tell.caller, QuarantineRequest((row,)))
         answer = node.step(asked, now)
         assert answer == [Reply(tell.to, QuarantineResponse(error_code=error))]
-    assert node.broker_routes is not BROKER_ROUTES and node.broker_routes[type(tell.message)] is not None
+    assert node.broker_routes is not open_routes and node.broker_routes[type(tell.message)] is not None
     assert isinstance(node.step(bad, now)[-1], Close)
     other = Received(bad.to, bad.caller, replace(bad.message, group_id="another"))
     assert not any(isinstance(effect, Close) for effect in node.step(other, now))
-    same = [cls for cls, route in node.broker_routes.items() if route is BROKER_ROUTES[cls]]
+    same = [cls for cls, route in node.broker_routes.items() if route is open_routes[cls]]
     assert len(same) == len(BROKER_ROUTES) - 1, "others are not compared"
 
 

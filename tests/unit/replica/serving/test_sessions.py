@@ -121,6 +121,34 @@ def test_without_slots_there_are_no_sessions() -> None:
     assert not sessions.has_room(100, NodeId(2), START)
 
 
+def test_partitions_that_a_client_adds_forever_end_its_session_and_no_other(
+    cache: Cache, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("strandline.replica.serving.sessions.INTERESTS_MAX", 1000)
+    follower, small, greedy = cache.open(2000, FOLLOWER), cache.open(50), cache.open(1)
+    session = cache.sessions.sessions[greedy]
+    for index in range(1, 1000):
+        named = (FetchTopic(topic="t", partitions=(FetchPartition(partition=index),)),)
+        request = FetchRequest(session_id=greedy, session_epoch=session.epoch, topics=named)
+        assert cache.sessions.open(request, CONSUMER, False, cache.now) is session
+        session.take(request)
+        cache.sessions.check()
+        if greedy not in cache.sessions.sessions:
+            break
+    assert 250 < len(session.interests) < 1000
+    assert session.session_id == 0  # so its client asks for all of it anew
+    assert cache.holds(follower, small)
+
+
+def test_a_session_that_is_too_large_from_the_start_is_served_and_not_kept(
+    cache: Cache, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("strandline.replica.serving.sessions.INTERESTS_MAX", 1000)
+    small = cache.open(50)
+    assert cache.open(2000) == 0
+    assert cache.holds(small)
+
+
 # --- over the wire
 
 

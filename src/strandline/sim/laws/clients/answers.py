@@ -6,13 +6,14 @@
 - it is one that a producer may write: no control batch, none with a cleaner's mark
 - the same producer's batch before it is in the log, too, if the partition was asked to write it: clients take one
   success for that of all that they sent before
-- who waits for acks=all is answered in the event in which the leadership ends: a later one must not confirm it
+- who waits for acks=all is answered in the event in which the leadership ends: a later one must not confirm it. A
+  broker that has not joined drops what waits for that on connections that have closed
 """
 
 from types import NoneType
 from typing import Any
 
-from strandline.base.effects import Received, Reply
+from strandline.base.effects import Disconnected, Received, Reply
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import TopicIdPartition
 from strandline.log.reading import Read
@@ -34,7 +35,7 @@ WRITTEN = (ErrorCode.NONE, ErrorCode.DUPLICATE_SEQUENCE_NUMBER)
 
 
 class Answers:
-    HEARS = ((Received, ProduceRequest),)
+    HEARS = ((Received, ProduceRequest), (Disconnected, NoneType))
     ANSWERS = (ProduceResponse, NoneType)
 
     def __init__(self, world: Subject) -> None:
@@ -50,6 +51,12 @@ class Answers:
             del self.asked[which]
 
     def received(self, machine: Machine, event: Any) -> None:
+        if type(event) is Disconnected:
+            self.closes(machine, event)
+        else:
+            self.asks(machine, event)
+
+    def asks(self, machine: Machine, event: Any) -> None:
         sent = {}
         for topic in event.message.topic_data:
             for data in topic.partition_data:
@@ -65,6 +72,14 @@ class Answers:
             writer = (at, header.producer_id, header.producer_epoch)
             self.first[writer] = earlier(header.base_sequence, self.first.get(writer, header.base_sequence))
         self.asked[machine.name, machine.life, event.to.connection, event.to.sequence] = event.message.acks, sent
+
+    def closes(self, machine: Machine, event: Disconnected) -> None:
+        """Once a broker has joined, all that it has written there is still answered, though nobody reads it."""
+        if machine.node is None or machine.node.early is None:
+            return
+        here = machine.name, machine.life, event.connection
+        for which in [which for which in self.asked if which[:3] == here]:
+            del self.asked[which]
 
     def replies(self, machine: Machine, reply: Reply) -> None:
         asked = self.asked.pop((machine.name, machine.life, reply.to.connection, reply.to.sequence), None)
