@@ -27,6 +27,7 @@ from tests.mutants.tables.replica.returned import RETURNED
 from tests.mutants.tables.replica.stops import STOPS
 from tests.mutants.tables.replica.wholeness import WHOLENESS
 from tests.mutants.tables.sasl import SASL
+from tests.mutants.tables.secured import SECURED
 from tests.mutants.tables.tls import TLS
 from tests.mutants.tables.txn.kafkas_bugs import KAFKAS_BUGS
 from tests.mutants.tables.txn.kip_defences import KIP_DEFENCES
@@ -66,6 +67,7 @@ MUTANTS: dict[str, Mutant] = table(
     *RETURNED.values(),
     *STOPS.values(),
     *SASL.values(),
+    *SECURED.values(),
     *TLS.values(),
     *TRANSACTION_COMMANDS.values(),
     *TRANSACTIONS.values(),
