@@ -224,11 +224,7 @@ class Node:
         return listener in self.controller_listeners
 
     def create_missing_topics(self, names: Sequence[str], now: Instant, asked: Received | None = None) -> list[Effect]:
-        """Ask the controller for topics that a client named; nobody waits for the answer, clients ask again. `asked`:
-        by a client whose quota they count for.
-
-        Coordinators need their topics whatever auto.create.topics.enable says.
-        """
+        """Ask the controller for topics that a client named; nobody waits for the answer, clients ask again."""
         assert self.broker is not None, "clients name topics to brokers"
         request = missing_topics(names, self.config)
         if request is not None and asked is not None and self.has_quotas:

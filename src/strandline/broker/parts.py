@@ -269,7 +269,8 @@ def formatted(disk: Disk, path: str, node_id: NodeId) -> DirectoryMeta:
 
 
 def missing_topics(names: Sequence[str], config: NodeConfig) -> CreateTopicsRequest | None:
-    """Those that are created when a client names them. None: none of them."""
+    """Those that are created when a client names them; coordinators need theirs whatever auto.create.topics.enable
+    says. None: none of them."""
     wanted = [name for name in names if name in INTERNAL_TOPICS or config.auto_create_topics_enable]
     return auto_topic(wanted, config) if wanted else None
 
