@@ -75,8 +75,7 @@ def emit(
         fail("give either --table or --query", status=2)
     if lanes is not None and lanes < 1:
         fail(f"--lanes must be at least 1, not {lanes}", status=2)
-    views = dict(setting(entry, "--view") for entry in view)
-    catalogs = dict(setting(entry, "--catalog") for entry in catalog)
+    views, catalogs = dict(setting(one, "--view") for one in view), dict(setting(one, "--catalog") for one in catalog)
     options = kafka_options(bootstrap, option, command_config)
     with spark_session(master, conf, "emit") as spark:
         from strandline_spark.jobs.emit.checkpoint import Checkpoint

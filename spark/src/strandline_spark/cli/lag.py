@@ -117,9 +117,7 @@ def lag(
         run(sampler, watched, every, 0.0 if once else for_, file, json_output)
     if html is not None:
         with spark_session(master, conf, "lag") as spark:
-            from strandline_spark.jobs.lag.frames import frame_of
-
-            report(spark, frame_of(spark, watched.kept.all()), html, json_output=False, quiet=True)
+            report_kept(spark, watched, html)
     if watched.lacking and not watched.found:
         fail("no sample could be taken", "correct the errors above, and try again")
     last = [to_builtins(sample) for sample in watched.last]
@@ -142,6 +140,12 @@ class Watched:
         self.last, self.lacking = samples, lacking
         self.found = self.found or bool(samples)
         self.kept.add(samples)
+
+
+def report_kept(spark: "SparkSession", watched: Watched, html: Path) -> None:
+    from strandline_spark.jobs.lag.frames import frame_of
+
+    report(spark, frame_of(spark, watched.kept.all()), html, json_output=False, quiet=True)
 
 
 @contextmanager
