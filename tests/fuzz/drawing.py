@@ -7,7 +7,7 @@ draw is zero, so that each input ends.
 from collections.abc import Sequence
 from typing import Any, TypeVar
 
-from strandline.sim.hostile import BITS, TEXT, UNSIGNED, extremes
+from strandline.sim.hostile import BITS, FLOAT, FLOATS, TEXT, UNSIGNED, extremes
 from strandline.wire.codec_plan import Field, Layout, Shape, Type
 
 T = TypeVar("T")
@@ -111,5 +111,7 @@ def value(kind: Type, field: Field, draw: Draw, words: Vocabulary) -> Any:
             return draw.chance(128)
         case Shape.FIXED if kind.letter == "16s":
             return words.uuid(draw, name)
+        case Shape.FIXED if kind.letter == FLOAT:
+            return draw.one_of(FLOATS)
         case Shape.FIXED:
             return words.number(draw, name, kind.letter)

@@ -12,6 +12,7 @@ from strandline.log.log import Appended, Log
 from strandline.log.recompress import CODEC_OF
 from strandline.log.refusals import Refused
 from strandline.server.network.framing import SIZE, Framed
+from strandline.server.network.request_memory import RequestMemory
 from strandline.sim.world.disk import SimDisk
 from strandline.wire.api import API_BY_KEY, API_VERSIONS, APIS
 from strandline.wire.batch import CRC_AT, HEADER_SIZE, build, crc_of, read_header, read_produced, scan
@@ -33,7 +34,7 @@ PAIRS = [(cls, version) for api in APIS for cls in (api.request, api.response) f
 
 class Stream(Framed):
     def __init__(self) -> None:
-        super().__init__(FRAME_MAX)
+        super().__init__(FRAME_MAX, RequestMemory())
         self.found: list[bytes] = []
         self.refused = False
 

@@ -136,7 +136,7 @@ class PowerLossDisk(RealDisk):
             else:
                 entry = self.content()
                 entry.links, entry.dirty_from = 1, CLEAN
-                shutil.copyfile(below, self.durable / str(entry.serial))
+                shutil.copy(below, self.durable / str(entry.serial))
                 yield directory, name, entry
             directory.names[name] = directory.durable[name] = entry
 
@@ -448,6 +448,6 @@ def restore(durable: Path) -> None:
                     shutil.rmtree(inner) if inner.is_dir() else inner.unlink()
             target.mkdir(parents=True, exist_ok=True)
         elif content.exists():
-            shutil.copyfile(content, path)
+            shutil.copy(content, path)  # with its mode: a secret stays one
         else:
             Path(path).touch()
