@@ -30,7 +30,7 @@ from strandline_spark.tables import read_table
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-pytestmark = pytest.mark.timeout(300)
+pytestmark = [pytest.mark.timeout(300), pytest.mark.long]
 
 USER, PASSWORD, MINE = "pipeline", "spark's own", "pipeline-"
 Op, Kind = AclOperation, ResourceType

@@ -28,6 +28,7 @@ def hunt(row: Planted) -> RunResult | None:
         worker.stop()
 
 
+@pytest.mark.long  # minutes of processor time
 @pytest.mark.timeout(600)
 def test_nine_in_ten_planted_bugs_are_found_where_they_were_found_before() -> None:
     """Code that changes may move what a seed meets, so each has a few more to try, and some may be missed."""

@@ -145,6 +145,7 @@ def data_of(cluster: LocalCluster) -> list[Path]:
     return [node.data_path for node in cluster.nodes]
 
 
+@pytest.mark.long  # minutes of Spark's
 @pytest.mark.timeout(300)  # two audits; most of it is Spark's beginning where others use the machine too
 def test_a_cluster_under_load_is_clean_and_of_its_damaged_copy_each_damage_is_found(
     spark: "SparkSession", cluster: LocalCluster, tmp_path: Path

@@ -38,6 +38,7 @@ def audited(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[obj
     return ended.value.code, json.loads(capsys.readouterr().out)
 
 
+@pytest.mark.long  # an audit for each exit status
 def test_scripts_see_by_the_exit_status_what_was_found(
     spark: "SparkSession", nodes: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -73,9 +73,9 @@ def slowed_and_let_go(cluster: LocalCluster, key: str, begin: Callable[[], None]
     begin()
     until(moved)
     before = moved()
+    until(lambda: moved() > before, 60)  # what went at once may have used up the rate for a while
     time.sleep(SPAN_S)
     at_first = moved() - before
-    assert at_first > 0, "it moves"
     set_rate(cluster, key, SLOW)
     before = moved()
     assert before < whole // 2, "the first rate held it back"
