@@ -12,6 +12,7 @@ Invariants:
 """
 
 from enum import IntEnum
+from typing import Self
 
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import Uuid
@@ -25,7 +26,15 @@ TEXT_MAX = 32767  # bytes: older versions of the APIs have no room for more
 SHOWN = 200  # characters of a text in a message, which has no more room either
 
 
-class ResourceType(IntEnum):
+class Code(IntEnum):
+    """Each kind of code has UNKNOWN, which is 0, for those of its numbers that mean nothing here."""
+
+    @classmethod
+    def _missing_(cls, value: object) -> Self:
+        return cls(0)
+
+
+class ResourceType(Code):
     UNKNOWN = 0
     ANY = 1
     TOPIC = 2
@@ -35,24 +44,16 @@ class ResourceType(IntEnum):
     DELEGATION_TOKEN = 6
     USER = 7
 
-    @classmethod
-    def _missing_(cls, value: object) -> "ResourceType":
-        return cls.UNKNOWN
 
-
-class PatternType(IntEnum):
+class PatternType(Code):
     UNKNOWN = 0
     ANY = 1
     MATCH = 2
     LITERAL = 3
     PREFIXED = 4
 
-    @classmethod
-    def _missing_(cls, value: object) -> "PatternType":
-        return cls.UNKNOWN
 
-
-class AclOperation(IntEnum):
+class AclOperation(Code):
     UNKNOWN = 0
     ANY = 1
     ALL = 2
@@ -70,20 +71,12 @@ class AclOperation(IntEnum):
     DESCRIBE_TOKENS = 14
     TWO_PHASE_COMMIT = 15
 
-    @classmethod
-    def _missing_(cls, value: object) -> "AclOperation":
-        return cls.UNKNOWN
 
-
-class AclPermission(IntEnum):
+class AclPermission(Code):
     UNKNOWN = 0
     ANY = 1
     DENY = 2
     ALLOW = 3
-
-    @classmethod
-    def _missing_(cls, value: object) -> "AclPermission":
-        return cls.UNKNOWN
 
 
 class Acl(Value, frozen=True):
