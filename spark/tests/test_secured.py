@@ -13,7 +13,7 @@ from strandline.client.admin.users import alter_credentials, upsertion
 from strandline.client.ask import config_of
 from strandline.client.cluster import Cluster
 from strandline.client.config import ClientConfig
-from strandline.metadata.acls import CLUSTER_NAME, Acl, AclOperation, AclPermission, PatternType, ResourceType
+from strandline.metadata.security.acls import CLUSTER_NAME, Acl, AclOperation, AclPermission, PatternType, ResourceType
 from strandline.testing.certificates import write_private
 from strandline.testing.local_cluster import LocalCluster
 from strandline.testing.secured import ALICE, MECHANISM

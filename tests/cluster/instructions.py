@@ -26,8 +26,8 @@ from tests.receiving import receive
 
 from strandline.base.effects import ANONYMOUS
 from strandline.client.ask import ask
-from strandline.metadata.acls import AclOperation, AclPermission, PatternType, ResourceType
 from strandline.metadata.configs.node_configs import STANDARD_AUTHORIZER
+from strandline.metadata.security.acls import AclOperation, AclPermission, PatternType, ResourceType
 from strandline.testing.local_cluster import HOST, LocalCluster, NodeProcess
 from strandline.wire.batch import build
 from strandline.wire.frame import encode_request

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from tests.rows import each
 
 from strandline.base.ids import Uuid
-from strandline.metadata.acls import Acl, AclOperation, AclPermission, PatternType, ResourceType
+from strandline.metadata.security.acls import Acl, AclOperation, AclPermission, PatternType, ResourceType
 from strandline.security.acls.authorizer import Authorizer
 
 LITERAL, PREFIXED = PatternType.LITERAL, PatternType.PREFIXED

@@ -27,7 +27,6 @@ from strandline.broker.listeners.listeners import (
 from strandline.broker.listeners.sasl import misplaced, sasl_problems
 from strandline.broker.listeners.settings import ListenerSettings, read_of_mechanisms, read_own
 from strandline.broker.listeners.tls import tls_problems
-from strandline.metadata.acls import principals_in
 from strandline.metadata.configs.config_key import ConfigValue, invalid
 from strandline.metadata.configs.listener_limits import listener_and_limit, read_listener_limits
 from strandline.metadata.configs.node_configs import ALL_DIRECTORIES, METRICS_LISTENER
@@ -35,6 +34,7 @@ from strandline.metadata.configs.node_configs import NODE_CONFIGS as NODE_CONFIG
 from strandline.metadata.configs.sasl_configs import mechanism_and_key
 from strandline.metadata.configs.tls_configs import listener_and_key
 from strandline.metadata.configs.topic_configs import topic_default
+from strandline.metadata.security.acls import principals_in
 from strandline.security.protocols import PLAINTEXT, uses_sasl, uses_tls
 
 

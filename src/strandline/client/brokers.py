@@ -8,7 +8,7 @@ from strandline.base.operations import UNKNOWN_OPERATIONS
 from strandline.base.value import Value
 from strandline.client.ask import PLAIN, Servers, ask, ask_any, config_of
 from strandline.client.config import ClientConfig
-from strandline.metadata.acls import AclOperation
+from strandline.metadata.security.acls import AclOperation
 from strandline.wire.frame import Malformed
 from strandline.wire.messages.cluster.describe_cluster import DescribeClusterRequest, DescribeClusterResponse
 

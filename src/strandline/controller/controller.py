@@ -35,7 +35,6 @@ from strandline.base.ports import Rng
 from strandline.base.time import NEVER, Instant, after
 from strandline.base.value import Value
 from strandline.controller.acknowledging import plan_acknowledgement
-from strandline.controller.acls import plan_create_acls, plan_delete_acls
 from strandline.controller.basis import Basis, ControllerConfig, Plan
 from strandline.controller.brokers.brokers import (
     plan_fencing,
@@ -59,6 +58,7 @@ from strandline.controller.partitions.recovery import Recoveries
 from strandline.controller.producer_ids import plan_allocation
 from strandline.controller.refusals import REFUSALS, refusal
 from strandline.controller.reports import reports_of
+from strandline.controller.security.acls import plan_create_acls, plan_delete_acls
 from strandline.controller.security.quotas import plan_alter_quotas
 from strandline.controller.security.scram import plan_alter_credentials
 from strandline.controller.tokens import InquirySent, ProbeSent

@@ -4,8 +4,8 @@ from collections.abc import Callable
 from typing import Any
 
 from strandline.base.errors import ErrorCode, message_of
-from strandline.controller.acls import create_acls_refused, delete_acls_refused
 from strandline.controller.basis import Refusal
+from strandline.controller.security.acls import create_acls_refused, delete_acls_refused
 from strandline.controller.security.quotas import refuse_alter_quotas
 from strandline.controller.security.scram import refuse_alter_credentials
 from strandline.wire.messages.brokers.allocate_producer_ids import (

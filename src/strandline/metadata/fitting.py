@@ -16,13 +16,13 @@ from typing import Any
 
 from strandline.base.ids import METADATA_TOPIC_ID, NOBODY, OFFSET_MAX, ZERO_UUID, NodeId, TopicIdPartition, uuid_text
 from strandline.metadata import records as r
-from strandline.metadata.acls import acl_in, why_meaningless
 from strandline.metadata.configs.node_configs import NODE_CONFIGS
 from strandline.metadata.configs.topic_configs import TOPIC_CONFIGS
 from strandline.metadata.features import READABLE_FEATURES
 from strandline.metadata.image import Image
 from strandline.metadata.registrations import RECOVERED, RECOVERING, Partition, merged, partition_in
 from strandline.metadata.replay import APPLY
+from strandline.metadata.security.acls import acl_in, why_meaningless
 from strandline.metadata.security.scram import MECHANISMS
 from strandline.metadata.topic_names import why_illegal
 

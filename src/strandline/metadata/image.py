@@ -9,7 +9,6 @@ from typing import Any
 
 from strandline.base.ids import NOBODY, NodeId, TopicIdPartition
 from strandline.metadata import records as r
-from strandline.metadata.acls import acl_record
 from strandline.metadata.configs.config_key import ConfigValue
 from strandline.metadata.configs.topic_configs import MIN_ISR_KEY, STATE_KEYS, TOPIC_CONFIGS, topic_default
 from strandline.metadata.records import BROKER_RESOURCE as BROKER_RESOURCE
@@ -30,6 +29,7 @@ from strandline.metadata.registrations import merged as merged
 from strandline.metadata.registrations import partition_record as partition_record
 from strandline.metadata.registrations import registration_record
 from strandline.metadata.replay import replay
+from strandline.metadata.security.acls import acl_record
 from strandline.metadata.security.quotas import quota_record
 from strandline.metadata.security.scram import credential_record
 from strandline.metadata.state import Delta as Delta

@@ -11,11 +11,11 @@ from typing import Annotated
 
 from strandline.base.ids import ZERO_UUID
 from strandline.metadata.security.records import SECURITY_RECORDS
+from strandline.metadata.security.records import AccessControlEntryRecord as AccessControlEntryRecord
 from strandline.metadata.security.records import ClientQuotaRecord as ClientQuotaRecord
+from strandline.metadata.security.records import RemoveAccessControlEntryRecord as RemoveAccessControlEntryRecord
 from strandline.metadata.security.records import RemoveUserScramCredentialRecord as RemoveUserScramCredentialRecord
 from strandline.metadata.security.records import UserScramCredentialRecord as UserScramCredentialRecord
-from strandline.metadata.security_records import AccessControlEntryRecord as AccessControlEntryRecord
-from strandline.metadata.security_records import RemoveAccessControlEntryRecord as RemoveAccessControlEntryRecord
 from strandline.wire.schema import (
     Bool,
     Group,
@@ -259,8 +259,6 @@ RECORDS: tuple[type[Message], ...] = (
     FeatureLevelRecord,
     ProducerIdsRecord,
     BrokerRegistrationChangeRecord,
-    AccessControlEntryRecord,
-    RemoveAccessControlEntryRecord,
     NoOpRecord,
     BeginTransactionRecord,
     EndTransactionRecord,

@@ -9,8 +9,8 @@ from typing import Any
 from strandline.base.effects import Endpoint
 from strandline.base.ids import BrokerEpoch, NodeId, TopicIdPartition
 from strandline.metadata import records as r
-from strandline.metadata.acls import acl_in
 from strandline.metadata.registrations import Broker, merged, partition_in
+from strandline.metadata.security.acls import acl_in
 from strandline.metadata.security.quotas import entity_of
 from strandline.metadata.security.scram import credential_in
 from strandline.metadata.state import State

@@ -12,9 +12,9 @@ Invariants (executed by `check`):
 from typing import Self
 
 from strandline.base.ids import NodeId, TopicIdPartition, Uuid
-from strandline.metadata.acls import Acl, why_meaningless
 from strandline.metadata.records import TOPIC_RESOURCE
 from strandline.metadata.registrations import Broker, Partition, Topic, check_partition
+from strandline.metadata.security.acls import Acl, why_meaningless
 from strandline.metadata.security.quotas import QuotaEntity
 from strandline.metadata.security.scram import MECHANISMS, ScramCredential, ScramKey
 

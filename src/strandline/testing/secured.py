@@ -22,9 +22,9 @@ from pathlib import Path
 from strandline.broker.config import parse_properties
 from strandline.client.admin.acls import create_acls
 from strandline.client.ask import config_of
-from strandline.metadata.acls import Acl, AclOperation, AclPermission, PatternType, ResourceType
 from strandline.metadata.configs.node_configs import STANDARD_AUTHORIZER
 from strandline.metadata.records import UserScramCredentialRecord
+from strandline.metadata.security.acls import Acl, AclOperation, AclPermission, PatternType, ResourceType
 from strandline.metadata.security.scram import HASHES, ITERATIONS_MIN, credential_record, salted_credential
 from strandline.security.protocols import SASL_SSL
 from strandline.testing.certificates import make_authority, make_certificate, write_private

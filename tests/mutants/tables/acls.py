@@ -11,7 +11,7 @@ UNFIT = (
 )
 LARGE = ("unit/controller/test_acls.py::test_a_request_that_is_too_large_is_refused_as_a_whole",)
 ENCODABLE = ("unit/controller/test_encodable.py::test_answers_and_records_can_be_encoded",)
-FILE, CONTROLLER, COMMITTED = "metadata/acls.py", "controller/acls.py", "broker/committed.py"
+FILE, CONTROLLER, COMMITTED = "metadata/security/acls.py", "controller/security/acls.py", "broker/committed.py"
 LATER = ("unit/broker/test_committed.py::test_another_image_has_a_later_version_of_acls_whatever_it_holds",)
 OPTIONS = ("unit/cli/test_acls.py::test_options_mean_acls",)
 

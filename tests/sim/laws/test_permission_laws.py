@@ -9,9 +9,9 @@ from tests.rows import each
 from strandline.base.effects import Caller, Received, Reply, ReplyTo
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import Uuid
-from strandline.metadata.acls import CLUSTER_NAME, Acl, AclPermission, PatternType, ResourceType
-from strandline.metadata.acls import AclOperation as Op
 from strandline.metadata.image import Topic
+from strandline.metadata.security.acls import CLUSTER_NAME, Acl, AclPermission, PatternType, ResourceType
+from strandline.metadata.security.acls import AclOperation as Op
 from strandline.sim.laws.clients.naive import is_permitted
 from strandline.sim.laws.clients.permissions import is_forged
 from strandline.sim.simulation import World

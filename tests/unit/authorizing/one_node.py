@@ -24,8 +24,8 @@ from strandline.broker.authorizing.guarded import GuardedNode, node_of
 from strandline.broker.config import NodeConfig
 from strandline.broker.parts import prepare
 from strandline.log.directory import DirectoryMeta, write_meta
-from strandline.metadata.acls import CLUSTER_NAME, Acl, AclOperation, AclPermission, PatternType, ResourceType
 from strandline.metadata.configs.node_configs import STANDARD_AUTHORIZER
+from strandline.metadata.security.acls import CLUSTER_NAME, Acl, AclOperation, AclPermission, PatternType, ResourceType
 from strandline.sim.world.disk import SimDisk
 from strandline.wire.batch import build
 from strandline.wire.codec import decode_all, encode_bytes

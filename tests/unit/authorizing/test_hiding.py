@@ -21,8 +21,8 @@ from strandline.base.errors import ErrorCode
 from strandline.base.ids import OFFSETS_TOPIC, ZERO_UUID, Uuid
 from strandline.base.operations import UNKNOWN_OPERATIONS
 from strandline.broker.authorizing.topics import delete_topics
-from strandline.metadata.acls import AclOperation, AclPermission, PatternType, ResourceType
 from strandline.metadata.image import Image
+from strandline.metadata.security.acls import AclOperation, AclPermission, PatternType, ResourceType
 from strandline.wire.messages.cluster.describe_cluster import DescribeClusterRequest
 from strandline.wire.messages.groups.describe_groups import DescribeGroupsRequest
 from strandline.wire.messages.groups.find_coordinator import FindCoordinatorRequest

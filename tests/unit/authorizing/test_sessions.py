@@ -18,7 +18,7 @@ from strandline.base.effects import Caller, Disconnected, Received, ReplyTo
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import Uuid
 from strandline.controller.topics import topics
-from strandline.metadata.acls import AclOperation
+from strandline.metadata.security.acls import AclOperation
 from strandline.wire.messages.records.fetch import FetchPartition, FetchRequest, FetchResponse, FetchTopic
 from strandline.wire.messages.records.produce import ProduceRequest
 from strandline.wire.messages.topics.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic

@@ -29,7 +29,7 @@ from strandline.base.value import Value
 from strandline.broker.authorizing.fetching import FetchSessions
 from strandline.broker.authorizing.table import broker_rows, controller_rows
 from strandline.broker.route import BROKER_ROUTES, CONTROLLER_ROUTES
-from strandline.metadata.acls import Acl, AclOperation, AclPermission, ResourceType
+from strandline.metadata.security.acls import Acl, AclOperation, AclPermission, ResourceType
 from strandline.security.acls.authorizer import Authorizer
 from strandline.wire.api import API_BY_KEY, api_of
 from strandline.wire.messages.brokers.allocate_producer_ids import AllocateProducerIdsRequest

@@ -30,10 +30,10 @@ from strandline.broker.handlers import (
 from strandline.broker.route import BROKER_ROUTES
 from strandline.broker.suspects import GLANCE_MS, Suspects
 from strandline.coordination.partitioning import partition_for
-from strandline.metadata.acls import Acl, AclOperation, AclPermission, PatternType, ResourceType
 from strandline.metadata.configs.node_configs import NODE_CONFIGS
 from strandline.metadata.features import ELR_FEATURE, METADATA_LEVEL, METADATA_VERSION, TXN_FEATURE
 from strandline.metadata.image import BROKER_RESOURCE, CLUSTER_DEFAULT, TOPIC_RESOURCE, Broker, Image, Partition, Topic
+from strandline.metadata.security.acls import Acl, AclOperation, AclPermission, PatternType, ResourceType
 from strandline.wire.codec import decode_all, encode_bytes
 from strandline.wire.messages.cluster.api_versions import ApiVersionsRequest
 from strandline.wire.messages.cluster.describe_cluster import DescribeClusterRequest

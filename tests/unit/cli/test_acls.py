@@ -9,7 +9,7 @@ from tests.rows import each
 from strandline.cli.admin import acls as command
 from strandline.cli.admin.acl_options import Entries, Resources
 from strandline.client.admin.acls import sentence
-from strandline.metadata.acls import Acl, AclFilter, PatternType, ResourceType
+from strandline.metadata.security.acls import Acl, AclFilter, PatternType, ResourceType
 
 A = ["User:a"]
 

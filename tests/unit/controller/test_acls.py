@@ -7,7 +7,7 @@ from tests.rows import each
 from tests.unit.controller.cluster import Cluster
 
 from strandline.base.errors import ErrorCode as E
-from strandline.controller.acls import BYTES_MAX, LOOKS_MAX, RECORDS_MAX
+from strandline.controller.security.acls import BYTES_MAX, LOOKS_MAX, RECORDS_MAX
 from strandline.metadata.configs.config_key import ConfigValue
 from strandline.metadata.configs.node_configs import STANDARD_AUTHORIZER
 from strandline.metadata.records import AccessControlEntryRecord, RemoveAccessControlEntryRecord

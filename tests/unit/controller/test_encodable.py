@@ -5,8 +5,8 @@ from typing import Any
 from tests.unit.controller.cluster import Cluster
 from tests.unit.controller.test_acls import WITH_ACLS, anything, creation
 
-from strandline.metadata.acls import TEXT_MAX
 from strandline.metadata.framing import decode_record, encode_record
+from strandline.metadata.security.acls import TEXT_MAX
 from strandline.wire.api import response_of
 from strandline.wire.codec import decode_all, encode_bytes
 from strandline.wire.messages.brokers.allocate_producer_ids import AllocateProducerIdsRequest

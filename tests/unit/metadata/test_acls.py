@@ -10,7 +10,7 @@ from tests.rows import each
 
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import Uuid
-from strandline.metadata.acls import (
+from strandline.metadata.security.acls import (
     Acl,
     AclFilter,
     AclOperation,

@@ -22,7 +22,7 @@ from strandline.broker.authorizing.verdict import (
 )
 from strandline.broker.handlers.describe_losses import LIMIT_MAX
 from strandline.broker.handlers.port import NodePort
-from strandline.metadata.acls import CLUSTER_NAME, AclOperation, ResourceType
+from strandline.metadata.security.acls import CLUSTER_NAME, AclOperation, ResourceType
 from strandline.security.acls.authorizer import Rights
 from strandline.wire.messages.cluster.describe_cluster import DescribeClusterRequest
 from strandline.wire.messages.own.describe_losses import DescribeLossesRequest, DescribeLossesResponse

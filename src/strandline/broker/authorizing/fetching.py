@@ -18,7 +18,7 @@ from strandline.base.effects import Received, Reply
 from strandline.base.errors import ErrorCode
 from strandline.broker.authorizing.verdict import Split, Verdict, may, refuse
 from strandline.broker.handlers.port import NodePort, broker_of
-from strandline.metadata.acls import AclOperation
+from strandline.metadata.security.acls import AclOperation
 from strandline.security.acls.authorizer import Rights
 from strandline.wire.messages.records.fetch import (
     FetchableTopicResponse,

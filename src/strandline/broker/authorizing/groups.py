@@ -9,7 +9,7 @@ from strandline.base.errors import ErrorCode, message_of
 from strandline.broker.authorizing.refusals import committed, not_found
 from strandline.broker.authorizing.verdict import Split, Verdict, may, may_topic, parted, refuse, with_rows
 from strandline.broker.handlers.port import NodePort
-from strandline.metadata.acls import AclOperation, ResourceType
+from strandline.metadata.security.acls import AclOperation, ResourceType
 from strandline.security.acls.authorizer import Rights
 from strandline.wire.messages.groups.describe_groups import (
     DescribedGroup,

@@ -9,7 +9,7 @@ from strandline.base.errors import ErrorCode
 from strandline.broker.authorizing.refusals import produced
 from strandline.broker.authorizing.verdict import Split, Verdict, refuse
 from strandline.broker.handlers.port import NodePort
-from strandline.metadata.acls import AclOperation, ResourceType
+from strandline.metadata.security.acls import AclOperation, ResourceType
 from strandline.security.acls.authorizer import Rights
 from strandline.wire.messages.records.produce import (
     ProduceRequest,

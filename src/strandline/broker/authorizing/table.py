@@ -7,7 +7,7 @@ from strandline.broker.authorizing import cluster, groups, records, topics, tran
 from strandline.broker.authorizing.fetching import FetchSessions
 from strandline.broker.authorizing.rows import deleted_records, end_offsets, listed_offsets, producers
 from strandline.broker.authorizing.verdict import Judge, free, on_cluster, on_each, on_one
-from strandline.metadata.acls import AclOperation, ResourceType
+from strandline.metadata.security.acls import AclOperation, ResourceType
 from strandline.wire.messages.cluster import alter_configs, describe_configs, incremental_alter_configs
 from strandline.wire.messages.groups.delete_groups import DeletableGroupResult, DeleteGroupsResponse
 from strandline.wire.messages.records.delete_records import DeleteRecordsResponse

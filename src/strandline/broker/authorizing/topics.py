@@ -12,7 +12,7 @@ from strandline.base.operations import UNKNOWN_OPERATIONS
 from strandline.broker.authorizing.verdict import Split, Verdict, may, may_topic, parted, with_rows
 from strandline.broker.handlers.metadata import has_early_ids
 from strandline.broker.handlers.port import NodePort
-from strandline.metadata.acls import CLUSTER_NAME, AclOperation, ResourceType
+from strandline.metadata.security.acls import CLUSTER_NAME, AclOperation, ResourceType
 from strandline.security.acls.authorizer import Rights
 from strandline.wire.messages.topics.create_topics import (
     CreatableTopic,

@@ -10,7 +10,7 @@ from strandline.base.ids import INTERNAL_TOPICS
 from strandline.broker.authorizing.refusals import committed_in_txn
 from strandline.broker.authorizing.verdict import Split, Verdict, may, may_topic, parted, refuse, with_rows
 from strandline.broker.handlers.port import NodePort
-from strandline.metadata.acls import AclOperation, ResourceType
+from strandline.metadata.security.acls import AclOperation, ResourceType
 from strandline.security.acls.authorizer import Rights
 from strandline.wire.messages.records.init_producer_id import InitProducerIdRequest
 from strandline.wire.messages.transactions.add_partitions_to_txn import (

@@ -19,7 +19,7 @@ from strandline.base.errors import ErrorCode
 from strandline.base.value import Value
 from strandline.broker.authorizing.refusals import refused_whole
 from strandline.broker.handlers.port import NodePort
-from strandline.metadata.acls import CLUSTER_NAME, AclOperation, ResourceType
+from strandline.metadata.security.acls import CLUSTER_NAME, AclOperation, ResourceType
 from strandline.security.acls.authorizer import Rights
 
 Merge = Callable[[Any], Any]  # from the node's response to the one that is sent

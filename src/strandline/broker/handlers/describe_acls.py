@@ -6,9 +6,9 @@ from strandline.base.effects import Effect, Received, Reply
 from strandline.base.errors import ErrorCode
 from strandline.base.time import Instant
 from strandline.broker.handlers.port import NodePort
-from strandline.controller.acls import filter_of
-from strandline.metadata.acls import AclFilter, why_invalid_filter
+from strandline.controller.security.acls import filter_of
 from strandline.metadata.image import Image
+from strandline.metadata.security.acls import AclFilter, why_invalid_filter
 from strandline.wire.messages.security.describe_acls import (
     AclDescription,
     DescribeAclsRequest,

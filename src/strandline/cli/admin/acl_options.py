@@ -8,7 +8,7 @@ from cyclopts import Parameter
 
 from strandline.cli.connect import fail
 from strandline.client.admin.acls import CONSUMER, OPERATIONS, PLACES, PRODUCER
-from strandline.metadata.acls import (
+from strandline.metadata.security.acls import (
     CLUSTER_NAME,
     WILDCARD,
     AclFilter,

@@ -1,4 +1,4 @@
-"""`strandline acls`: who may do what. Options as kafka-acls has them; `metadata.acls` says what ACLs are."""
+"""`strandline acls`: who may do what. Options as kafka-acls has them; `metadata.security.acls` says what ACLs are."""
 
 import json
 import sys
@@ -21,7 +21,7 @@ from strandline.cli.connect import HERE, Json, OfCluster, fail
 from strandline.cli.show import Row
 from strandline.client.admin.acls import create_acls, delete_acls, describe_acls, sentence
 from strandline.client.ask import Servers
-from strandline.metadata.acls import Acl, AclFilter, AclOperation
+from strandline.metadata.security.acls import Acl, AclFilter, AclOperation
 
 app = App(name="acls", help="List, add and remove ACLs: who may do what with which resource.")
 COLUMNS = {

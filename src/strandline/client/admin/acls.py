@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from strandline.base.errors import ErrorCode
 from strandline.client.ask import Servers, ask_any
 from strandline.client.errors import StrandlineError, refused
-from strandline.metadata.acls import Acl, AclFilter, AclOperation, AclPermission, PatternType, ResourceType
+from strandline.metadata.security.acls import Acl, AclFilter, AclOperation, AclPermission, PatternType, ResourceType
 from strandline.wire.messages.security.create_acls import AclCreation, CreateAclsRequest
 from strandline.wire.messages.security.delete_acls import DeleteAclsFilter, DeleteAclsRequest
 from strandline.wire.messages.security.describe_acls import DescribeAclsRequest

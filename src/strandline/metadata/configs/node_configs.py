@@ -7,7 +7,6 @@ left out: a file may have them, and they are reported as unknown.
 import sys
 
 from strandline.base.answer_memory import ANSWERS_BYTES_MAX
-from strandline.metadata.acls import principals_in
 from strandline.metadata.configs.config_key import (
     BOOLEAN,
     DOUBLE,
@@ -37,6 +36,7 @@ from strandline.metadata.configs.topic_configs import (
     TOPIC_CONFIGS,
     UNCLEAN_RECOVERY_STRATEGIES,
 )
+from strandline.metadata.security.acls import principals_in
 
 MIB = 1024 * 1024
 ALL_DIRECTORIES = "*"

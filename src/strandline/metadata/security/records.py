@@ -1,6 +1,19 @@
-"""The metadata records of users and of clients' quotas, by Kafka's names and numbers."""
+"""The metadata records about security, by Kafka's names and numbers: `metadata.records` lists them with all others."""
 
-from strandline.wire.schema import Bool, Bytes, Float64, Group, Int8, Int32, Message, NullableString, String, message
+from strandline.base.ids import ZERO_UUID
+from strandline.wire.schema import (
+    Bool,
+    Bytes,
+    Float64,
+    Group,
+    Int8,
+    Int32,
+    Message,
+    NullableString,
+    String,
+    UuidField,
+    message,
+)
 
 
 @message(key=11, versions="0", flexible="0+")
@@ -42,7 +55,30 @@ class ClientQuotaRecord(Message, frozen=True):
     remove: Bool = False
 
 
+@message(key=18, versions="0", flexible="0+")
+class AccessControlEntryRecord(Message, frozen=True):
+    """An ACL exists. Its numbers are those of `metadata.security.acls`."""
+
+    id: UuidField = ZERO_UUID
+    resource_type: Int8 = 0
+    resource_name: String = ""
+    pattern_type: Int8 = 0
+    principal: String = ""
+    host: String = ""
+    operation: Int8 = 0
+    permission_type: Int8 = 0
+
+
+@message(key=19, versions="0", flexible="0+")
+class RemoveAccessControlEntryRecord(Message, frozen=True):
+    """The ACL with this id is deleted."""
+
+    id: UuidField = ZERO_UUID
+
+
 SECURITY_RECORDS: tuple[type[Message], ...] = (
+    AccessControlEntryRecord,
+    RemoveAccessControlEntryRecord,
     UserScramCredentialRecord,
     RemoveUserScramCredentialRecord,
     ClientQuotaRecord,

@@ -15,7 +15,7 @@ about a name that is longer than a topic's may be: a client can name as many gro
 from collections.abc import Iterator, Mapping
 
 from strandline.base.ids import Uuid
-from strandline.metadata.acls import (
+from strandline.metadata.security.acls import (
     WILDCARD,
     WILDCARD_PRINCIPAL,
     Acl,

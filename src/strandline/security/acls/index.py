@@ -15,7 +15,7 @@ from ipaddress import IPv6Address, ip_address
 from msgspec.structs import replace
 
 from strandline.base.ids import Uuid
-from strandline.metadata.acls import WILDCARD, Acl, PatternType
+from strandline.metadata.security.acls import WILDCARD, Acl, PatternType
 
 # What one pattern says: by principal, the ACLs by their ids.
 Cells = dict[str, dict[Uuid, Acl]]

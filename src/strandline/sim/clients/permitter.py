@@ -8,7 +8,7 @@ basis that is missing.
 from collections.abc import Generator, Sequence
 from typing import Any
 
-from strandline.metadata.acls import (
+from strandline.metadata.security.acls import (
     CLUSTER_NAME,
     WILDCARD,
     WILDCARD_PRINCIPAL,

@@ -1,7 +1,7 @@
 """What runs have where not everybody may do everything, and somebody forges what nodes send (see `drawn`)."""
 
 from strandline.base.ids import INTERNAL_TOPICS, TopicPartition
-from strandline.metadata.acls import CLUSTER_NAME, ResourceType
+from strandline.metadata.security.acls import CLUSTER_NAME, ResourceType
 from strandline.sim.clients.client import Client
 from strandline.sim.clients.permitter import Permitter
 from strandline.sim.clients.sessioned import Sessioned

@@ -6,8 +6,8 @@ As Kafka's documentation has them (Authorization and ACLs, "Protocols"), and not
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from strandline.metadata.acls import AclOperation as Op
-from strandline.metadata.acls import ResourceType
+from strandline.metadata.security.acls import AclOperation as Op
+from strandline.metadata.security.acls import ResourceType
 from strandline.sim.laws.clients.naive import ANY, Need, on_cluster, on_group, on_id, on_topic
 from strandline.wire.messages.cluster.alter_configs import AlterConfigsResponse
 from strandline.wire.messages.cluster.describe_configs import DescribeConfigsResponse

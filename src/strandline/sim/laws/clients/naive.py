@@ -5,7 +5,7 @@ A `Need` is a choice: one of its rights is enough. A right without a name is abo
 
 from collections.abc import Iterable
 
-from strandline.metadata.acls import CLUSTER_NAME, Acl, AclOperation, AclPermission, PatternType, ResourceType
+from strandline.metadata.security.acls import CLUSTER_NAME, Acl, AclOperation, AclPermission, PatternType, ResourceType
 
 Right = tuple[AclOperation, ResourceType, str]
 Need = tuple[Right, ...]

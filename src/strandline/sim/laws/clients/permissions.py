@@ -15,7 +15,7 @@ from strandline.base.effects import Caller, Received, Reply
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import INTERNAL_TOPICS, Uuid
 from strandline.broker.node import Node
-from strandline.metadata.acls import ResourceType
+from strandline.metadata.security.acls import ResourceType
 from strandline.sim.laws.clients.claims import CLAIMS
 from strandline.sim.laws.clients.naive import ANY, Acls, Need, hidden, is_met
 from strandline.sim.laws.subject import Subject

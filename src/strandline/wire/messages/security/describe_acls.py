@@ -1,5 +1,5 @@
 """DescribeAcls (key 29): the ACLs that a filter finds, by resource. Null and 1 (ANY) find everything; see
-`metadata.acls`."""
+`metadata.security.acls`."""
 
 from strandline.wire.schema import Group, Int8, Int16, Int32, Message, NullableString, String, message
 

@@ -15,7 +15,8 @@ from strandline.base.errors import ErrorCode
 from strandline.base.ids import Uuid
 from strandline.controller.basis import Basis, Plan, Refusal
 from strandline.controller.topics.topics import random_uuid
-from strandline.metadata.acls import (
+from strandline.metadata.records import RemoveAccessControlEntryRecord
+from strandline.metadata.security.acls import (
     Acl,
     AclFilter,
     AclOperation,
@@ -26,7 +27,6 @@ from strandline.metadata.acls import (
     why_invalid,
     why_invalid_filter,
 )
-from strandline.metadata.records import RemoveAccessControlEntryRecord
 from strandline.wire.messages.security.create_acls import (
     AclCreation,
     AclCreationResult,

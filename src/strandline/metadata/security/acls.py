@@ -17,7 +17,7 @@ from typing import Self
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import Uuid
 from strandline.base.value import Value
-from strandline.metadata.security_records import AccessControlEntryRecord
+from strandline.metadata.security.records import AccessControlEntryRecord
 
 WILDCARD = "*"  # a LITERAL resource of this name is every resource of its type; so is a host
 WILDCARD_PRINCIPAL = "User:*"
