@@ -3,14 +3,14 @@
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from strandline.group import classic
+from strandline.group.classic import group as classic
 from strandline.quorum import roles
 from strandline.txn import states as txn_states
 
 PAGE = Path(__file__).parents[2] / "docs" / "states.md"
 HEAD = """# Roles and states
 
-This page is made from the tables of transitions in `quorum/roles.py`, `group/classic.py` and `txn/states.py`, by
+This page is made from the tables of transitions in `quorum/roles.py`, `group/classic/group.py` and `txn/states.py`, by
 `python tests/tidy/states_page.py`; a test holds it against them. The machines assert at run time that they do nothing
 that is not in their table. Where a role is followed by itself, it begins anew.
 
@@ -20,7 +20,7 @@ What each transition is caused by is in `quorum/state.py`.
 """
 GROUPS = """## The states of a consumer group
 
-The changes are in `group/classic.py`.
+The changes are in `group/classic/group.py`.
 """
 TRANSACTIONS = """## The states of a transactional id
 

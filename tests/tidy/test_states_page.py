@@ -4,7 +4,7 @@ from typing import get_args
 
 from tests.tidy.states_page import PAGE, page
 
-from strandline.group import classic
+from strandline.group.classic import group as classic
 from strandline.quorum import roles
 
 

@@ -16,7 +16,7 @@ from strandline.broker.quotas.throttling import QuotaConfig
 from strandline.controller.basis import ControllerConfig
 from strandline.controller.controller import MetadataWriter
 from strandline.coordination.partitioning import TEXT_BYTES_MAX
-from strandline.group.classic import GroupConfig
+from strandline.group.classic.group import GroupConfig
 from strandline.log.directory import META_PROPERTIES, DirectoryMeta, read_meta
 from strandline.log.evidence.clean_shutdown import LogsLeft, Place, Stop, take_clean_shutdown
 from strandline.log.evidence.wholeness import Vouched, take_vouched

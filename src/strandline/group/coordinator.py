@@ -13,16 +13,16 @@ from strandline.base.ids import OFFSETS_TOPIC, TopicPartition
 from strandline.base.ports import Rng
 from strandline.base.time import NEVER, Instant
 from strandline.coordination.internal_log import InternalLog
-from strandline.group import answers
-from strandline.group.answers import membership_error
-from strandline.group.classic import Group, GroupConfig
-from strandline.group.committing import Committing
-from strandline.group.membership import Membership
-from strandline.group.retention import Retention
-from strandline.group.shard import Shard
-from strandline.group.shards import GroupShards
-from strandline.group.topics import Topics
-from strandline.group.transactional import Transactional
+from strandline.group.classic.group import Group, GroupConfig
+from strandline.group.offsets.topics import Topics
+from strandline.group.serving import answers
+from strandline.group.serving.answers import membership_error
+from strandline.group.serving.committing import Committing
+from strandline.group.serving.membership import Membership
+from strandline.group.serving.retention import Retention
+from strandline.group.serving.transactional import Transactional
+from strandline.group.shards.shard import Shard
+from strandline.group.shards.shards import GroupShards
 from strandline.metadata.image import Delta, Image
 from strandline.wire.messages.groups.delete_groups import (
     DeletableGroupResult,

@@ -7,7 +7,7 @@ TRANSACTIONAL = "unit/group/test_transactional.py::"
 GROUP = table(
     Mutant(
         "a late write completes a newer generation",
-        "group/membership.py",
+        "group/serving/membership.py",
         "if group.state is not State.COMPLETING_REBALANCE or group.generation != generation:",
         "if group.state is not State.COMPLETING_REBALANCE:",
         Breaks.AGREEMENT,
@@ -27,7 +27,7 @@ GROUP = table(
     ),
     Mutant(
         "a sync that waited long leaves a member what its session had then",
-        "group/membership.py",
+        "group/serving/membership.py",
         "        def done(error: ErrorCode, base_offset: int, now: Instant) -> list[Effect]:\n"
         "            del base_offset\n"
         "            if group.state",
@@ -43,7 +43,7 @@ GROUP = table(
     ),
     Mutant(
         "offsets of groups with members expire",
-        "group/retention.py",
+        "group/serving/retention.py",
         ("            if group is not None and (group.members or group.pending):\n                continue\n"),
         "",
         Breaks.DURABILITY,
@@ -51,7 +51,7 @@ GROUP = table(
     ),
     Mutant(
         "an older offset commit is replayed over a newer one",
-        "group/shard.py",
+        "group/shards/shard.py",
         "                self.offsets.setdefault(key.group, {})[(key.topic, key.partition)] = committed\n",
         ("                self.offsets.setdefault(key.group, {}).setdefault((key.topic, key.partition), committed)\n"),
         Breaks.DURABILITY,
@@ -59,7 +59,7 @@ GROUP = table(
     ),
     Mutant(
         "an assignment is given out before it is written",
-        "group/membership.py",
+        "group/serving/membership.py",
         "        return effects + self.shards.write(shard, [group_record(group)], now, done)\n\n    def heartbeat",
         (
             "        return effects + done(ErrorCode.NONE, 0, now) + self.shards.write(shard, [group_record(g"
@@ -72,7 +72,7 @@ GROUP = table(
     ),
     Mutant(
         "an offset counts before it is written",
-        "group/committing.py",
+        "group/serving/committing.py",
         (
             "        return self.shards.write(shard, [offset_record(request.group_id, *entry) for entry "
             "in accepted], now, done)"
@@ -86,7 +86,7 @@ GROUP = table(
     ),
     Mutant(
         "an offset that could not be written is acknowledged",
-        "group/committing.py",
+        "group/serving/committing.py",
         "answers.committed(request, coordinator_error(error), self.config, known)",
         "answers.committed(request, ErrorCode.NONE, self.config, known)",
         Breaks.DURABILITY,
@@ -94,7 +94,7 @@ GROUP = table(
     ),
     Mutant(
         "a member of an older generation commits",
-        "group/classic.py",
+        "group/classic/group.py",
         "        return ErrorCode.ILLEGAL_GENERATION if generation != self.generation else None",
         "        return None",
         Breaks.AGREEMENT,
@@ -102,7 +102,7 @@ GROUP = table(
     ),
     Mutant(
         "a static member that was replaced goes on",
-        "group/classic.py",
+        "group/classic/group.py",
         "            if current != member_id:\n                return ErrorCode.FENCED_INSTANCE_ID\n",
         "",
         Breaks.ANSWERS,  # it is refused all the same, as a member that nobody knows
@@ -140,7 +140,7 @@ GROUP = table(
     ),
     Mutant(
         "any generation in the log is believed",
-        "group/shard.py",
+        "group/shards/shard.py",
         "if 0 <= value.generation < GENERATION_END:",
         "if 0 <= value.generation:",
         Breaks.ANSWERS,
@@ -148,7 +148,7 @@ GROUP = table(
     ),
     Mutant(
         "a tombstone of an offset is not replayed",
-        "group/shard.py",
+        "group/shards/shard.py",
         "                offsets.pop((key.topic, key.partition), None)\n",
         "                offsets.get((key.topic, key.partition), None)\n",
         Breaks.DURABILITY,
@@ -167,7 +167,7 @@ GROUP = table(
     ),
     Mutant(
         "a member's commit is no sign of life",
-        "group/committing.py",
+        "group/serving/committing.py",
         (
             "            group.members[request.member_id].heard(now)\n"
             "            if group.state is State.COMPLETING_REBALANCE:"
@@ -178,7 +178,7 @@ GROUP = table(
     ),
     Mutant(
         "an offset counts before its transaction is committed",
-        "group/shard.py",
+        "group/shards/shard.py",
         "                if is_alone:\n                    self.offsets",
         "                if True:\n                    self.offsets",
         Breaks.AGREEMENT,
@@ -190,7 +190,7 @@ GROUP = table(
     ),
     Mutant(
         "an offset of an aborted transaction counts",
-        "group/shard.py",
+        "group/shards/shard.py",
         "            if commits:\n                offsets",
         "            if True:\n                offsets",
         Breaks.AGREEMENT,
@@ -199,7 +199,7 @@ GROUP = table(
     ),
     Mutant(
         "a marker puts an offset over one that was committed later",
-        "group/shard.py",
+        "group/shards/shard.py",
         "if there is None or there.record_offset < committed.record_offset:",
         "if True:",
         Breaks.AGREEMENT,
@@ -208,7 +208,7 @@ GROUP = table(
     ),
     Mutant(
         "an offset is stable while a commit that was accepted is not written",
-        "group/pending.py",
+        "group/offsets/pending.py",
         "return key in self.holders or self.under_way[key] > 0",
         "return key in self.holders",
         Breaks.AGREEMENT,
@@ -217,7 +217,7 @@ GROUP = table(
     ),
     Mutant(
         "a commit that was not acknowledged in time is forgotten, and its transaction is not",
-        "group/transactional.py",
+        "group/serving/transactional.py",
         "if base_offset >= 0:",
         "if error is ErrorCode.NONE:",
         Breaks.AGREEMENT,
@@ -225,7 +225,7 @@ GROUP = table(
     ),
     Mutant(
         "a member of an older generation commits in a transaction",
-        "group/transactional.py",
+        "group/serving/transactional.py",
         "    return group.why_not(request.member_id, request.group_instance_id, request.generation_id)\n",
         "    return None\n",
         Breaks.AGREEMENT,
@@ -242,7 +242,7 @@ GROUP = table(
     ),
     Mutant(
         "an offset is forgotten while another is pending",
-        "group/retention.py",
+        "group/serving/retention.py",
         "if not shard.pending.is_unstable((group_id, *at))",
         "if at",
         Breaks.DURABILITY,
@@ -250,7 +250,7 @@ GROUP = table(
     ),
     Mutant(
         "the record of a group goes while an offset is pending in it",
-        "group/retention.py",
+        "group/serving/retention.py",
         " and group_id not in shard.pending.groups",
         "",
         Breaks.DURABILITY,

@@ -112,7 +112,7 @@ HOSTILE = table(
     ),
     Mutant(
         "a group keeps texts that no record can have",
-        "group/join.py",
+        "group/classic/joining.py",
         "size > METADATA_BYTES_MAX or any(map(is_too_long, texts)) else None",
         "size > METADATA_BYTES_MAX else None",
         Breaks.ANSWERS,

@@ -10,8 +10,8 @@ from tests.sim.play import SETTINGS, Play
 
 from strandline.base.ids import OFFSETS_TOPIC, TopicIdPartition
 from strandline.coordination.partitioning import partition_for
-from strandline.group import transactional
-from strandline.group.pending import Pending
+from strandline.group.offsets.pending import Pending
+from strandline.group.serving import transactional
 from strandline.log.log import Log
 from strandline.replica.hosting.hosted import Hosted
 from strandline.sim.clients.committer import Coordinated

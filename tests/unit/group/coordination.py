@@ -10,9 +10,9 @@ from strandline.base.errors import ErrorCode
 from strandline.base.ids import OFFSETS_TOPIC, LeaderEpoch, TopicPartition, Uuid
 from strandline.base.time import Instant
 from strandline.coordination.internal_log import Done, Replayed
-from strandline.group.classic import Group, GroupConfig
+from strandline.group.classic.group import Group, GroupConfig
 from strandline.group.coordinator import Groups
-from strandline.group.shard import Shard
+from strandline.group.shards.shard import Shard
 from strandline.metadata.image import Image
 from strandline.metadata.records import PartitionRecord, RemoveTopicRecord, TopicRecord
 from strandline.wire.batch import read_header

@@ -7,7 +7,7 @@ from strandline.base.errors import ErrorCode as E
 from strandline.base.ids import LeaderEpoch
 from strandline.base.time import Instant
 from strandline.coordination.partitioning import partition_for
-from strandline.group.classic import State
+from strandline.group.classic.group import State
 from strandline.wire.messages.groups.delete_groups import DeleteGroupsRequest
 from strandline.wire.messages.groups.describe_groups import DescribedGroup, DescribeGroupsRequest
 from strandline.wire.messages.groups.leave_group import MemberIdentity

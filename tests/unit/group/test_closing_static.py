@@ -12,7 +12,7 @@ from tests.unit.group.coordination import Coordination, commit_request
 from strandline.base.errors import ErrorCode as E
 from strandline.base.ids import LeaderEpoch
 from strandline.base.time import Instant
-from strandline.group.classic import State
+from strandline.group.classic.group import State
 from strandline.wire.messages.groups.delete_groups import DeleteGroupsRequest
 
 SESSION = 5000

@@ -6,7 +6,7 @@ import pytest
 from tests.unit.group.coordination import Coordination
 
 from strandline.base.time import Instant
-from strandline.group.offsets import batch_of
+from strandline.group.offsets.offsets import batch_of
 from strandline.wire.messages.groups.group_records import GroupMetadataKey, GroupMetadataValue, MemberMetadata
 
 

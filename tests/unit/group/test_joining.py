@@ -5,9 +5,9 @@ from tests.unit.group.coordination import Coordination, join_request
 
 from strandline.base.errors import ErrorCode as E
 from strandline.base.time import Instant
-from strandline.group.classic import State
-from strandline.group.offsets import batch_of
-from strandline.group.shard import GENERATION_END
+from strandline.group.classic.group import State
+from strandline.group.offsets.offsets import batch_of
+from strandline.group.shards.shard import GENERATION_END
 from strandline.wire.messages.groups.group_records import GroupMetadataKey, GroupMetadataValue
 from strandline.wire.messages.groups.leave_group import LeaveGroupRequest, MemberIdentity
 

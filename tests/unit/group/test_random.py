@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from tests.unit.group.coordination import Coordination, commit_request
 
 from strandline.base.errors import ErrorCode as E
-from strandline.group.classic import State
+from strandline.group.classic.group import State
 from strandline.wire.messages.groups.delete_groups import DeleteGroupsRequest
 from strandline.wire.messages.groups.leave_group import MemberIdentity
 

@@ -3,7 +3,7 @@
 from tests.unit.group.coordination import Coordination
 
 from strandline.base.errors import ErrorCode as E
-from strandline.group.classic import State
+from strandline.group.classic.group import State
 
 
 def test_a_static_member_that_restarts_takes_its_place_without_a_rebalance() -> None:

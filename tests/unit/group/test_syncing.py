@@ -4,7 +4,7 @@ import pytest
 from tests.unit.group.coordination import Coordination
 
 from strandline.base.errors import ErrorCode as E
-from strandline.group.classic import State
+from strandline.group.classic.group import State
 from strandline.wire.messages.groups.heartbeat import HeartbeatRequest
 from strandline.wire.messages.groups.sync_group import SyncGroupRequest
 

@@ -9,8 +9,8 @@ from tests.unit.group.coordination import Coordination, commit_request, pending_
 from strandline.base.errors import ErrorCode as E
 from strandline.base.ids import LeaderEpoch
 from strandline.base.time import Instant
-from strandline.group.offsets import CommittedOffset, batch_of, offset_record
-from strandline.group.shard import group_record
+from strandline.group.offsets.offsets import CommittedOffset, batch_of, offset_record
+from strandline.group.shards.shard import group_record
 from strandline.wire.batch import read_header
 from strandline.wire.messages.groups.delete_groups import DeleteGroupsRequest
 from strandline.wire.messages.groups.describe_groups import DescribeGroupsRequest

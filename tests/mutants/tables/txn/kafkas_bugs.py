@@ -250,7 +250,7 @@ KAFKAS_BUGS = table(
     ),
     Mutant(
         "a coordinator that cannot be reached is a fault of the client",
-        "group/transactional.py",
+        "group/serving/transactional.py",
         "    ErrorCode.NETWORK_EXCEPTION,\n",
         "",
         Breaks.ANSWERS,
@@ -259,7 +259,7 @@ KAFKAS_BUGS = table(
     ),
     Mutant(
         "a commit that was refused is pending",
-        "group/transactional.py",
+        "group/serving/transactional.py",
         "            if base_offset >= 0:  # also",
         "            if base_offset >= -1:  # also",
         Breaks.AGREEMENT,

@@ -5,7 +5,7 @@ from tests.mutants.mutant import Breaks, Mutant, table
 KIP_DEFENCES = table(
     Mutant(
         "a static member that was replaced commits in a transaction",
-        "group/transactional.py",
+        "group/serving/transactional.py",
         "    return group.why_not(request.member_id, request.group_instance_id, request.generation_id)\n",
         "    return group.why_not(request.member_id, None, request.generation_id)\n",
         Breaks.AGREEMENT,
@@ -14,7 +14,7 @@ KIP_DEFENCES = table(
     ),
     Mutant(
         "an older client commits for no group with members",
-        "group/transactional.py",
+        "group/serving/transactional.py",
         "    if is_anonymous:\n",
         "    if False:\n",
         Breaks.ANSWERS,
@@ -25,7 +25,7 @@ KIP_DEFENCES = table(
     ),
     Mutant(
         "a generation of no group commits",
-        "group/transactional.py",
+        "group/serving/transactional.py",
         "        return None if request.generation_id < 0 else ErrorCode.ILLEGAL_GENERATION\n",
         "        return None\n",
         Breaks.AGREEMENT,
@@ -34,7 +34,7 @@ KIP_DEFENCES = table(
     ),
     Mutant(
         "an offset is stable while its transaction is open",
-        "group/pending.py",
+        "group/offsets/pending.py",
         "        return key in self.holders or self.under_way[key] > 0\n",
         "        return self.under_way[key] > 0\n",
         Breaks.AGREEMENT,
@@ -43,7 +43,7 @@ KIP_DEFENCES = table(
     ),
     Mutant(
         "everybody waits for stable offsets",
-        "group/committing.py",
+        "group/serving/committing.py",
         "return offsets, shard.pending if request.require_stable else None",
         "return offsets, shard.pending",
         Breaks.ANSWERS,
@@ -162,7 +162,7 @@ KIP_DEFENCES = table(
     ),
     Mutant(
         "an older client's group is added to its transaction",
-        "group/transactional.py",
+        "group/serving/transactional.py",
         "            adds=version >= ADDS_SINCE,\n",
         "            adds=True,\n",
         Breaks.AGREEMENT,

@@ -13,14 +13,14 @@ from strandline.base.effects import Effect, Received, Reply
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import OFFSETS_TOPIC
 from strandline.base.time import Instant
-from strandline.group import answers
-from strandline.group.answers import coordinator_error
-from strandline.group.classic import GroupConfig
-from strandline.group.committing import acceptable
-from strandline.group.offsets import batch_of, offset_record, recorded
-from strandline.group.shard import Shard
-from strandline.group.shards import GroupShards
-from strandline.group.topics import Topics
+from strandline.group.classic.group import GroupConfig
+from strandline.group.offsets.offsets import batch_of, offset_record, recorded
+from strandline.group.offsets.topics import Topics
+from strandline.group.serving import answers
+from strandline.group.serving.answers import coordinator_error
+from strandline.group.serving.committing import acceptable
+from strandline.group.shards.shard import Shard
+from strandline.group.shards.shards import GroupShards
 from strandline.wire.messages.transactions.txn_offset_commit import TxnOffsetCommitRequest
 
 LOADING_KNOWN = 2  # the version from which clients bear COORDINATOR_LOAD_IN_PROGRESS (KAFKA-7296)

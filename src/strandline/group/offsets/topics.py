@@ -6,7 +6,7 @@ its id is there: a topic that is created anew under the name is read from its be
 """
 
 from strandline.base.ids import ZERO_UUID, Uuid
-from strandline.group.offsets import CommittedOffset, Offsets
+from strandline.group.offsets.offsets import CommittedOffset, Offsets
 from strandline.metadata.image import Image
 from strandline.wire.messages.groups.offset_commit import OffsetCommitRequest
 from strandline.wire.messages.transactions.txn_offset_commit import TxnOffsetCommitRequest

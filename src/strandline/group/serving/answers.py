@@ -6,9 +6,9 @@ from typing import Any
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import Uuid, by_topic
 from strandline.base.operations import ON_GROUP, UNKNOWN_OPERATIONS
-from strandline.group.classic import Group, GroupConfig, State
-from strandline.group.offsets import CommittedOffset, Offsets
-from strandline.group.pending import Pending
+from strandline.group.classic.group import Group, GroupConfig, State
+from strandline.group.offsets.offsets import CommittedOffset, Offsets
+from strandline.group.offsets.pending import Pending
 from strandline.wire.messages.groups.describe_groups import DescribedGroup, DescribedGroupMember
 from strandline.wire.messages.groups.list_groups import ListedGroup, ListGroupsRequest
 from strandline.wire.messages.groups.offset_commit import (

@@ -9,10 +9,10 @@ from collections.abc import Iterable
 from strandline.base.ids import LeaderEpoch, Uuid
 from strandline.base.time import Instant
 from strandline.coordination.internal_log import Replayed
-from strandline.group.classic import Group, GroupConfig, State
-from strandline.group.member import Member
-from strandline.group.offsets import CommittedOffset, Offsets
-from strandline.group.pending import Key, Pending
+from strandline.group.classic.group import Group, GroupConfig, State
+from strandline.group.classic.member import Member
+from strandline.group.offsets.offsets import CommittedOffset, Offsets
+from strandline.group.offsets.pending import Key, Pending
 from strandline.wire.batch import NO_PRODUCER_ID
 from strandline.wire.compress import Corrupt
 from strandline.wire.messages.groups.group_records import (

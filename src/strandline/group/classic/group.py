@@ -16,7 +16,7 @@ from strandline.base.effects import Effect, Reply, ReplyTo
 from strandline.base.errors import ErrorCode
 from strandline.base.time import NEVER, Instant
 from strandline.base.value import Value
-from strandline.group.member import Member
+from strandline.group.classic.member import Member
 from strandline.wire.messages.groups.join_group import JoinGroupResponse, JoinGroupResponseMember
 from strandline.wire.messages.groups.sync_group import SyncGroupResponse
 

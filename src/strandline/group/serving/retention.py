@@ -8,11 +8,11 @@ from collections.abc import Callable, Iterable
 from strandline.base.effects import Effect
 from strandline.base.errors import ErrorCode
 from strandline.base.time import NEVER, Instant, after
-from strandline.group.classic import GroupConfig
-from strandline.group.offsets import expired
-from strandline.group.shard import Shard
-from strandline.group.shards import GroupShards, Records
-from strandline.group.topics import Topics
+from strandline.group.classic.group import GroupConfig
+from strandline.group.offsets.offsets import expired
+from strandline.group.offsets.topics import Topics
+from strandline.group.shards.shard import Shard
+from strandline.group.shards.shards import GroupShards, Records
 from strandline.wire.messages.groups.group_records import GroupMetadataKey, OffsetCommitKey
 
 TOMBSTONES_MAX = 10_000  # in one batch

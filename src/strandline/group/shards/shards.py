@@ -6,9 +6,9 @@ from strandline.base.ids import OFFSETS_TOPIC, LeaderEpoch
 from strandline.base.time import Instant
 from strandline.coordination.internal_log import Done, InternalLog
 from strandline.coordination.shards import Shards
-from strandline.group.classic import Group, GroupConfig, State
-from strandline.group.offsets import batch_of
-from strandline.group.shard import Shard
+from strandline.group.classic.group import Group, GroupConfig, State
+from strandline.group.offsets.offsets import batch_of
+from strandline.group.shards.shard import Shard
 from strandline.wire.messages.groups.group_records import GroupKey, GroupValue
 
 Records = list[tuple[GroupKey, GroupValue | None]]  # None: a tombstone

@@ -10,13 +10,13 @@ from strandline.base.effects import Effect, Received, Reply
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import Uuid
 from strandline.base.time import Instant
-from strandline.group import answers
-from strandline.group.answers import coordinator_error
-from strandline.group.classic import GroupConfig, State
-from strandline.group.offsets import CommittedOffset, offset_record, recorded
-from strandline.group.shard import Shard
-from strandline.group.shards import GroupShards
-from strandline.group.topics import Topics
+from strandline.group.classic.group import GroupConfig, State
+from strandline.group.offsets.offsets import CommittedOffset, offset_record, recorded
+from strandline.group.offsets.topics import Topics
+from strandline.group.serving import answers
+from strandline.group.serving.answers import coordinator_error
+from strandline.group.shards.shard import Shard
+from strandline.group.shards.shards import GroupShards
 from strandline.wire.messages.groups.offset_commit import OffsetCommitRequest
 from strandline.wire.messages.groups.offset_fetch import OffsetFetchRequest
 from strandline.wire.messages.transactions.txn_offset_commit import TxnOffsetCommitRequest

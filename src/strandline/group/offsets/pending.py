@@ -11,7 +11,7 @@ Invariants (executed by `check`): `holders` and `groups` say of `by_producer` wh
 
 from collections import Counter
 
-from strandline.group.offsets import CommittedOffset
+from strandline.group.offsets.offsets import CommittedOffset
 
 Key = tuple[str, str, int]  # group, topic and partition
 

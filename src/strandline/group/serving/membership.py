@@ -9,11 +9,11 @@ from strandline.base.effects import Effect, Received, Reply
 from strandline.base.errors import ErrorCode
 from strandline.base.ports import Rng
 from strandline.base.time import NEVER, Instant
-from strandline.group.answers import membership_error
-from strandline.group.classic import Group, GroupConfig, State
-from strandline.group.join import Joining
-from strandline.group.shard import Shard, group_record
-from strandline.group.shards import GroupShards
+from strandline.group.classic.group import Group, GroupConfig, State
+from strandline.group.classic.joining import Joining
+from strandline.group.serving.answers import membership_error
+from strandline.group.shards.shard import Shard, group_record
+from strandline.group.shards.shards import GroupShards
 from strandline.wire.messages.groups.heartbeat import HeartbeatRequest, HeartbeatResponse
 from strandline.wire.messages.groups.join_group import JoinGroupRequest, JoinGroupResponse
 from strandline.wire.messages.groups.leave_group import (
