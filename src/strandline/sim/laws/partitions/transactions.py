@@ -94,7 +94,8 @@ class Transactions:
 
     def look(self, machine: Machine, touched: list[Hosted]) -> None:
         for hosted in touched:
-            if hosted.name.topic == TRANSACTION_TOPIC:
+            name = self.partitions.names.get(hosted.at)  # a disk may have swapped topic ids: the folder's name may lie
+            if name is not None and name.topic == TRANSACTION_TOPIC:
                 self.follow_decisions(hosted.at)
         for hosted in touched:
             if hosted.role is not None and hosted.log.transactions.are_used and self.partitions.is_bound(hosted.at):
