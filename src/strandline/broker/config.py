@@ -340,6 +340,7 @@ class NodeConfig(Value, frozen=True):
                 self.integer("group.min.session.timeout.ms") > self.integer("group.max.session.timeout.ms"),
                 "group.min.session.timeout.ms must not be above group.max.session.timeout.ms",
             ),
+            *self.consumer_group_rules(),
             (
                 self.integer("max.connections.per.ip") == 0 and not self.text("max.connections.per.ip.overrides"),
                 "max.connections.per.ip can be set to zero only if max.connections.per.ip.overrides property is set.",
@@ -347,6 +348,25 @@ class NodeConfig(Value, frozen=True):
             (
                 0 <= self.integer("queued.max.request.bytes") < self.integer("socket.request.max.bytes"),
                 "queued.max.request.bytes must be greater than or equal to socket.request.max.bytes",
+            ),
+        )
+
+    def consumer_group_rules(self) -> tuple[tuple[bool, str], ...]:
+        """A broker's own values lie within the limits that it sets, and a session has room for a heartbeat."""
+        rules = []
+        for kind in ("heartbeat.interval.ms", "session.timeout.ms"):
+            least, own, most = (f"group.consumer.{limit}{kind}" for limit in ("min.", "", "max."))
+            for low, high, blamed in ((least, most, most), (least, own, own), (own, most, own)):
+                other, how = (low, "greater") if blamed == high else (high, "less")
+                why = f"{blamed} must be {how} than or equal to {other}"
+                rules.append((self.integer(low) > self.integer(high), why))
+        session, heartbeat = "group.consumer.session.timeout.ms", "group.consumer.heartbeat.interval.ms"
+        return (
+            *rules,
+            (self.integer(heartbeat) >= self.integer(session), f"{heartbeat} must be less than {session}"),
+            (
+                "classic" not in self.texts("group.coordinator.rebalance.protocols"),
+                "Disabling the 'classic' protocol is not supported.",
             ),
         )
 

@@ -16,7 +16,7 @@ from strandline.broker.quotas.throttling import QuotaConfig
 from strandline.controller.basis import ControllerConfig
 from strandline.controller.controller import MetadataWriter
 from strandline.coordination.partitioning import TEXT_BYTES_MAX
-from strandline.group.classic.group import GroupConfig
+from strandline.group.config import GroupConfig
 from strandline.log.directory import META_PROPERTIES, DirectoryMeta, read_meta
 from strandline.log.evidence.clean_shutdown import LogsLeft, Place, Stop, take_clean_shutdown
 from strandline.log.evidence.wholeness import Vouched, take_vouched
@@ -139,6 +139,12 @@ class Parts(Value, frozen=True):
             max_session_timeout_ms=self.config.integer("group.max.session.timeout.ms"),
             initial_rebalance_delay_ms=self.config.integer("group.initial.rebalance.delay.ms"),
             max_size=self.config.integer("group.max.size"),
+            consumer_session_timeout_ms=self.config.integer("group.consumer.session.timeout.ms"),
+            consumer_heartbeat_interval_ms=self.config.integer("group.consumer.heartbeat.interval.ms"),
+            consumer_max_size=self.config.integer("group.consumer.max.size"),
+            consumer_assignors=self.config.texts("group.consumer.assignors"),
+            consumer_migration_policy=self.config.text("group.consumer.migration.policy"),
+            is_consumer_protocol_enabled="consumer" in self.config.texts("group.coordinator.rebalance.protocols"),
             offsets_retention_ms=60_000 * self.config.integer("offsets.retention.minutes"),
             offsets_retention_check_ms=self.config.integer("offsets.retention.check.interval.ms"),
             offset_metadata_max_bytes=min(self.config.integer("offset.metadata.max.bytes"), TEXT_BYTES_MAX // 4),

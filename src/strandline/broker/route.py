@@ -52,6 +52,8 @@ from strandline.wire.messages.cluster.sasl_authenticate import SaslAuthenticateR
 from strandline.wire.messages.cluster.sasl_handshake import SaslHandshakeRequest
 from strandline.wire.messages.cluster.unregister_broker import UnregisterBrokerRequest
 from strandline.wire.messages.cluster.update_features import UpdateFeaturesRequest
+from strandline.wire.messages.consumer_groups.consumer_group_describe import ConsumerGroupDescribeRequest
+from strandline.wire.messages.consumer_groups.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from strandline.wire.messages.groups.delete_groups import DeleteGroupsRequest
 from strandline.wire.messages.groups.describe_groups import DescribeGroupsRequest
 from strandline.wire.messages.groups.find_coordinator import FindCoordinatorRequest
@@ -289,6 +291,8 @@ BROKER_ROUTES: dict[type, Route] = {
     GetReplicaLogInfoRequest: get_replica_log_info.answer,
     QuarantineRequest: of_nodes(quarantine.answer),
     FindCoordinatorRequest: find_coordinator.answer,
+    ConsumerGroupHeartbeatRequest: to_group,
+    ConsumerGroupDescribeRequest: to_group,
     JoinGroupRequest: to_group,
     SyncGroupRequest: to_group,
     HeartbeatRequest: to_group,

@@ -10,20 +10,30 @@ from collections.abc import Callable
 from strandline.base.effects import Effect, Received, Reply
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import OFFSETS_TOPIC, TopicPartition
+from strandline.base.operations import ON_GROUP, UNKNOWN_OPERATIONS
 from strandline.base.ports import Rng
 from strandline.base.time import NEVER, Instant
 from strandline.coordination.internal_log import InternalLog
-from strandline.group.classic.group import Group, GroupConfig
+from strandline.group.classic.group import Group
+from strandline.group.config import ConfigsOfGroups, GroupConfig
+from strandline.group.consumer.describing import described
 from strandline.group.offsets.topics import Topics
 from strandline.group.serving import answers
 from strandline.group.serving.answers import membership_error
 from strandline.group.serving.committing import Committing
+from strandline.group.serving.consumer_heartbeat import ConsumerHeartbeats
 from strandline.group.serving.membership import Membership
 from strandline.group.serving.retention import Retention
 from strandline.group.serving.transactional import Transactional
 from strandline.group.shards.shard import Shard
 from strandline.group.shards.shards import GroupShards
 from strandline.metadata.image import Delta, Image
+from strandline.wire.messages.consumer_groups.consumer_group_describe import (
+    ConsumerGroupDescribeRequest,
+    ConsumerGroupDescribeResponse,
+    DescribedGroup,
+)
+from strandline.wire.messages.consumer_groups.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from strandline.wire.messages.groups.delete_groups import (
     DeletableGroupResult,
     DeleteGroupsRequest,
@@ -51,6 +61,7 @@ class Groups:
         self.committing = Committing(config, self.shards, self.topics)
         self.transactional = Transactional(config, self.shards, self.topics)
         self.retention = Retention(config, self.shards, self.topics)
+        self.heartbeats = ConsumerHeartbeats(config, ConfigsOfGroups(config), self.shards, self.topics, rng)
         self.routes: dict[type, Callable[[Received, Instant], list[Effect]]] = {
             JoinGroupRequest: self.membership.join,
             SyncGroupRequest: self.membership.sync,
@@ -59,6 +70,8 @@ class Groups:
             OffsetCommitRequest: self.committing.commit_offsets,
             OffsetFetchRequest: self.committing.fetch_offsets,
             TxnOffsetCommitRequest: self.transactional.commit_offsets,
+            ConsumerGroupHeartbeatRequest: self.heartbeats.heartbeat,
+            ConsumerGroupDescribeRequest: self.describe_consumers,
             DescribeGroupsRequest: self.describe,
             ListGroupsRequest: self.list_groups,
             DeleteGroupsRequest: self.delete,
@@ -72,6 +85,7 @@ class Groups:
     def apply(self, image: Image, delta: Delta, now: Instant) -> list[Effect]:
         """Leadership of `__consumer_offsets` may have moved. Call after the replicas have applied the same delta."""
         self.topics.image = image
+        self.heartbeats.apply(image, delta)
         effects = self.follow_leadership(now) if self.shards.is_touched(image, delta) else []
         if delta.reloaded or any(was is not None for was in delta.topics.values()):
             for shard in self.shards.loaded.values():
@@ -83,8 +97,10 @@ class Groups:
         gone, new = self.shards.follow_leadership(now)
         for shard in gone:
             for group in shard.groups.values():
-                effects += group.dissolve(ErrorCode.NOT_COORDINATOR)
+                if isinstance(group, Group):  # what waits in others waits for a write, which has failed
+                    effects += group.dissolve(ErrorCode.NOT_COORDINATOR)
         for shard in new:
+            self.heartbeats.begin(shard, now)
             effects += self.retention.forget_outdated(shard, now)  # nobody did when the topic was deleted, perhaps
         if self.shards.loaded:
             self.retention.begin(now)
@@ -116,10 +132,29 @@ class Groups:
             described.append(row)
         return [Reply(received.to, DescribeGroupsResponse(groups=tuple(described)))]
 
+    def describe_consumers(self, received: Received, now: Instant) -> list[Effect]:
+        del now
+        request: ConsumerGroupDescribeRequest = received.message
+        operations = ON_GROUP if request.include_authorized_operations else UNKNOWN_OPERATIONS
+        rows = tuple(self.described_consumers(group_id, operations) for group_id in request.group_ids)
+        return [Reply(received.to, ConsumerGroupDescribeResponse(groups=rows))]
+
+    def described_consumers(self, group_id: str, operations: int) -> DescribedGroup:
+        """As in Kafka, an error comes with a message only if the group is not there."""
+        shard = self.shards.of(group_id) if group_id else ErrorCode.INVALID_GROUP_ID
+        if isinstance(shard, ErrorCode):
+            return DescribedGroup(group_id=group_id, error_code=shard)
+        group = shard.consumer(group_id)
+        if group is None:
+            why = "is not a consumer group" if shard.knows(group_id) else "not found"
+            error = ErrorCode.GROUP_ID_NOT_FOUND
+            return DescribedGroup(group_id=group_id, error_code=error, error_message=f"Group {group_id} {why}.")
+        return described(group, self.config, self.topics.image, operations)
+
     def list_groups(self, received: Received, now: Instant) -> list[Effect]:
         del now
         request: ListGroupsRequest = received.message
-        groups = [group for _, group in self.shards.all_groups()]
+        groups = [group for _, group in self.shards.groups()]
         loners = [group_id for shard in self.shards.loaded.values() for group_id in shard.loners()]
         listed = answers.listed(groups, loners, request)
         error = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS if self.shards.damaged else ErrorCode.NONE
@@ -169,12 +204,13 @@ class Groups:
     # --- time
 
     def deadline(self) -> Instant:
-        first = self.membership.deadline() if self.shards.loaded else NEVER
+        first = min(self.membership.deadline(), self.heartbeats.deadline()) if self.shards.loaded else NEVER
         return min(self.retention.next_check, self.shards.next_load, first)
 
     def expire(self, now: Instant) -> list[Effect]:
         effects = self.follow_leadership(now) if self.shards.next_load <= now else []
         effects += self.membership.expire(now)
+        effects += self.heartbeats.expire(now)
         effects += self.retention.expire(now)
         return effects
 

@@ -140,6 +140,8 @@ APIS = (
     _client(65, "transactions.DescribeTransactions", "0"),
     _client(66, "transactions.ListTransactions", "0-2"),
     _controller(67, "brokers.AllocateProducerIds"),
+    _client(68, "consumer_groups.ConsumerGroupHeartbeat", "0-1"),
+    _client(69, "consumer_groups.ConsumerGroupDescribe", "0-1"),
     _controller(73, "brokers.AssignReplicasToDirs"),
     _client(75, "topics.DescribeTopicPartitions", "0"),
     _own(1000, "own.GetReplicaLogInfo"),

@@ -36,6 +36,10 @@ DOCUMENTED = rows("""
     Heartbeat                    Read             Group
     LeaveGroup                   Read             Group
     SyncGroup                    Read             Group
+    ConsumerGroupHeartbeat       Read             Group
+    ConsumerGroupHeartbeat       Describe         Topic
+    ConsumerGroupDescribe        Describe         Group
+    ConsumerGroupDescribe        Describe         Topic
     DescribeGroups               Describe         Group
     ListGroups                   Describe         Cluster
     ListGroups                   Describe         Group

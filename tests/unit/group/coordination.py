@@ -10,7 +10,8 @@ from strandline.base.errors import ErrorCode
 from strandline.base.ids import OFFSETS_TOPIC, LeaderEpoch, TopicPartition, Uuid
 from strandline.base.time import Instant
 from strandline.coordination.internal_log import Done, Replayed
-from strandline.group.classic.group import Group, GroupConfig
+from strandline.group.classic.group import Group
+from strandline.group.config import GroupConfig
 from strandline.group.coordinator import Groups
 from strandline.group.shards.shard import Shard
 from strandline.metadata.image import Image
@@ -54,6 +55,8 @@ class HeldLog:
         self.asked: list[tuple[str, bool]] = []  # by appends in transactions: its id; is the partition added?
         self.epoch: LeaderEpoch | None = LeaderEpoch(0)
         self.is_damaged = False
+        self.refuses: ErrorCode | None = None  # appends, before anything is in the log
+        self.has_uncommitted = False  # of what a new leader found
 
     def append_internal(
         self,
@@ -68,6 +71,8 @@ class HeldLog:
     ) -> list[Effect]:
         header = read_header(batch)
         assert header.is_transactional == bool(transaction)
+        if self.refuses is not None:
+            return done(self.refuses, -1, now)
         if transaction:
             self.asked.append((transaction, adds))
         self.under_way.append((bytes(batch), done))
@@ -84,7 +89,7 @@ class HeldLog:
         return not self.is_damaged
 
     def is_committed(self, topic: str, partition: int) -> bool:
-        return True
+        return not self.has_uncommitted
 
     def replay(self, topic: str, partition: int) -> Iterable[Replayed]:
         for batch in self.batches:
@@ -105,7 +110,7 @@ class HeldLog:
 class Coordination:
     """Requests go in as a client would send them, and every answer is encoded in the version it was asked in."""
 
-    def __init__(self, *, delay_ms: int = 0, **config: int) -> None:
+    def __init__(self, *, delay_ms: int = 0, **config: Any) -> None:
         self.log = HeldLog()
         self.config = GroupConfig(initial_rebalance_delay_ms=delay_ms, **config)
         self.groups = Groups(self.config, self.log, random.Random(1))
@@ -183,9 +188,23 @@ class Coordination:
             self.groups.transaction_ended(TopicPartition(OFFSETS_TOPIC, 0), producer_id, commits, Instant(self.now))
         )
 
-    def fail(self, error: ErrorCode) -> None:
-        _, done = self.log.under_way.pop(0)
-        self.take(done(error, -1, Instant(self.now)))
+    def fail(self, error: ErrorCode, *, is_written: bool = False) -> None:
+        """`is_written`: the records are in the log, and nobody knows whether they will be committed."""
+        batch, done = self.log.under_way.pop(0)
+        base = self.log.written(batch) if is_written else -1
+        self.take(done(error, base, Instant(self.now)))
+
+    def move_away(self) -> None:
+        """Another broker leads the partition from now on: the replicas end what waits for it."""
+        self.log.epoch = None
+        while self.log.under_way:
+            self.fail(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+        self.take(self.groups.follow_leadership(Instant(self.now)))
+
+    def take_over(self, epoch: int) -> None:
+        """This broker leads it again, with what the log has."""
+        self.log.epoch = LeaderEpoch(epoch)
+        self.take(self.groups.follow_leadership(Instant(self.now)))
 
     def wait(self, span_ms: int) -> None:
         """Let time pass, stopping at each deadline as a driver does."""
@@ -205,7 +224,9 @@ class Coordination:
 
     @property
     def group(self) -> Group:
-        return self.shard.groups["g"]
+        group = self.shard.classic("g")
+        assert group is not None
+        return group
 
     def reload(self) -> Shard:
         """What a new leader of the partition would hold."""

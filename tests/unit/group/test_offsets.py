@@ -6,7 +6,7 @@ from tests.unit.group.coordination import Coordination, commit_request
 from strandline.base.errors import ErrorCode as E
 from strandline.base.ids import LeaderEpoch
 from strandline.base.time import NEVER, Instant
-from strandline.group.classic.group import GroupConfig
+from strandline.group.config import GroupConfig
 from strandline.group.offsets.offsets import CommittedOffset, batch_of, offset_record
 from strandline.wire.messages.groups.leave_group import MemberIdentity
 from strandline.wire.messages.groups.list_groups import ListGroupsRequest

@@ -121,6 +121,16 @@ group.min.session.timeout.ms INT 6000 read-only -
 group.max.session.timeout.ms INT 1800000 read-only -
 group.initial.rebalance.delay.ms INT 3000 read-only -
 group.max.size INT 2147483647 read-only >=1
+group.coordinator.rebalance.protocols LIST classic,consumer read-only =
+group.consumer.session.timeout.ms INT 45000 read-only >=1
+group.consumer.min.session.timeout.ms INT 45000 read-only >=1
+group.consumer.max.session.timeout.ms INT 60000 read-only >=1
+group.consumer.heartbeat.interval.ms INT 5000 read-only >=1
+group.consumer.min.heartbeat.interval.ms INT 5000 read-only >=1
+group.consumer.max.heartbeat.interval.ms INT 15000 read-only >=1
+group.consumer.max.size INT 2147483647 read-only >=1
+group.consumer.assignors LIST uniform,range read-only =
+group.consumer.migration.policy STRING bidirectional read-only =
 offset.metadata.max.bytes INT 4096 read-only -
 offsets.commit.timeout.ms INT 5000 read-only >=1
 offsets.retention.minutes INT 10080 read-only >=1

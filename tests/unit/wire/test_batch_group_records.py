@@ -106,7 +106,7 @@ def test_a_tombstone_has_no_value() -> None:
 
 
 def test_a_kind_of_another_protocol_is_skipped() -> None:
-    assert decode_key(b"\x00\x05\x00\x01g") is None  # a member of a KIP-848 group
+    assert decode_key(b"\x00\x0b\x00\x01g") is None  # a share group
 
 
 @pytest.mark.parametrize("raw", [None, b"", b"\x00", b"\x00\x01", b"\x00\x02\x00\x05g"])

@@ -11,6 +11,12 @@ from strandline.broker.authorizing.verdict import Split, Verdict, may, may_topic
 from strandline.broker.handlers.port import NodePort
 from strandline.metadata.security.acls import AclOperation, ResourceType
 from strandline.security.acls.authorizer import Rights
+from strandline.wire.messages.consumer_groups.consumer_group_describe import (
+    ConsumerGroupDescribeRequest,
+    ConsumerGroupDescribeResponse,
+)
+from strandline.wire.messages.consumer_groups.consumer_group_describe import DescribedGroup as ConsumerGroup
+from strandline.wire.messages.consumer_groups.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from strandline.wire.messages.groups.describe_groups import (
     DescribedGroup,
     DescribeGroupsRequest,
@@ -188,6 +194,46 @@ def describe_groups(node: NodePort, received: Received, rights: Rights) -> Verdi
         return replace(response, groups=(*(with_operations(row, request, rights) for row in response.groups), *rows))
 
     return Split(replace(received, message=replace(request, groups=kept)), merge)
+
+
+def consumer_heartbeat(node: NodePort, received: Received, rights: Rights) -> Verdict:
+    """Read on the group, and Describe on all topics that it is to be subscribed to by name."""
+    del node
+    request: ConsumerGroupHeartbeatRequest = received.message
+    if not may_group(rights, READ, request.group_id):
+        return refuse(received, GROUP_DENIED)
+    if not all(may_topic(rights, DESCRIBE, name) for name in request.subscribed_topic_names or ()):
+        return refuse(received, TOPIC_DENIED)
+    return received
+
+
+def describe_consumers(node: NodePort, received: Received, rights: Rights) -> Verdict:
+    """Describe on the group, and on every topic of its assignments: else nothing of it is shown."""
+    del node
+    request: ConsumerGroupDescribeRequest = received.message
+    kept, refused = parted(request.group_ids, lambda group_id: may_group(rights, DESCRIBE, group_id))
+    rows = tuple(ConsumerGroup(error_code=GROUP_DENIED, group_id=group_id) for group_id in refused)
+    if not kept:
+        return [Reply(received.to, ConsumerGroupDescribeResponse(groups=rows))]
+
+    def merge(response: Any) -> Any:
+        shown = (shown_consumers(row, request, rights) for row in response.groups)
+        return replace(response, groups=(*shown, *rows))
+
+    return Split(replace(received, message=replace(request, group_ids=kept)), merge)
+
+
+def shown_consumers(row: ConsumerGroup, request: ConsumerGroupDescribeRequest, rights: Rights) -> ConsumerGroup:
+    if row.error_code:
+        return row
+    assignments = [part for m in row.members for part in (m.assignment, m.target_assignment)]
+    names = {topic.topic_name for part in assignments for topic in part.topic_partitions}
+    if not all(may_topic(rights, DESCRIBE, name) for name in names):
+        why = "The group has described topic(s) that the client is not authorized to describe."
+        return replace(row, error_code=TOPIC_DENIED, error_message=why, members=())
+    if not request.include_authorized_operations:
+        return row
+    return replace(row, authorized_operations=rights.operations(ResourceType.GROUP, row.group_id))
 
 
 def with_operations(row: DescribedGroup, request: DescribeGroupsRequest, rights: Rights) -> DescribedGroup:

@@ -121,6 +121,8 @@ ROWS: dict[int, Judge] = {
     65: transactions.describe_transactions,
     66: transactions.list_transactions,
     67: of_nodes,  # AllocateProducerIds
+    68: groups.consumer_heartbeat,
+    69: groups.describe_consumers,
     73: of_nodes,  # AssignReplicasToDirs
     75: topics.describe_topic_partitions,
     1000: cluster.replica_logs,

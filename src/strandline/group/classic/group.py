@@ -15,8 +15,8 @@ from enum import Enum
 from strandline.base.effects import Effect, Reply, ReplyTo
 from strandline.base.errors import ErrorCode
 from strandline.base.time import NEVER, Instant
-from strandline.base.value import Value
 from strandline.group.classic.member import Member
+from strandline.group.config import GroupConfig
 from strandline.wire.messages.groups.join_group import JoinGroupResponse, JoinGroupResponseMember
 from strandline.wire.messages.groups.sync_group import SyncGroupResponse
 
@@ -39,16 +39,6 @@ TRANSITIONS: dict[State, tuple[State, ...]] = {
     State.STABLE: (State.PREPARING_REBALANCE, State.DEAD),
     State.DEAD: (),
 }
-
-
-class GroupConfig(Value, frozen=True):
-    min_session_timeout_ms: int = 6000
-    max_session_timeout_ms: int = 1_800_000
-    initial_rebalance_delay_ms: int = 3000
-    max_size: int = (1 << 31) - 1
-    offsets_retention_check_ms: int = 600_000
-    offsets_retention_ms: int = 7 * 24 * 3600 * 1000
-    offset_metadata_max_bytes: int = 4096
 
 
 class Group:

@@ -8,8 +8,9 @@ from strandline.base.ids import Uuid
 from strandline.base.ports import Rng
 from strandline.base.time import Instant
 from strandline.coordination.partitioning import is_too_long
-from strandline.group.classic.group import Group, GroupConfig
+from strandline.group.classic.group import Group
 from strandline.group.classic.member import Member
+from strandline.group.config import GroupConfig
 from strandline.wire.messages.groups.join_group import JoinGroupRequest, JoinGroupResponse
 
 Persist = Callable[[Group, Callable[[ErrorCode], list[Effect]]], list[Effect]]

@@ -6,7 +6,9 @@ from typing import Any
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import Uuid, by_topic
 from strandline.base.operations import ON_GROUP, UNKNOWN_OPERATIONS
-from strandline.group.classic.group import Group, GroupConfig, State
+from strandline.group.classic.group import Group, State
+from strandline.group.config import GroupConfig
+from strandline.group.consumer.group import ConsumerGroup
 from strandline.group.offsets.offsets import CommittedOffset, Offsets
 from strandline.group.offsets.pending import Pending
 from strandline.wire.messages.groups.describe_groups import DescribedGroup, DescribedGroupMember
@@ -169,15 +171,19 @@ def offset_rows(
 
 
 def described(
-    group_id: str, group: Group | None, error: ErrorCode, version: int, with_operations: bool
+    group_id: str, group: Group | ConsumerGroup | None, error: ErrorCode, version: int, with_operations: bool
 ) -> DescribedGroup:
     assert error is ErrorCode.NONE or group is None, "a group that is known here is described"
     operations = ON_GROUP if with_operations else UNKNOWN_OPERATIONS
+    why_missing = f"Group {group_id} not found."
+    if isinstance(group, ConsumerGroup):
+        why_missing = f"Group {group_id} is not a classic group."
+        group = None
     if error is not ErrorCode.NONE or group is None:
         missing = error is ErrorCode.NONE and version >= MISSING_GROUP_IS_AN_ERROR
         return DescribedGroup(
             error_code=ErrorCode.GROUP_ID_NOT_FOUND if missing else error,
-            error_message=f"Group {group_id} not found." if missing else None,
+            error_message=why_missing if missing else None,
             group_id=group_id,
             group_state="" if error is not ErrorCode.NONE else State.DEAD.value,
             authorized_operations=operations if not missing and error is ErrorCode.NONE else UNKNOWN_OPERATIONS,
@@ -204,18 +210,26 @@ def described(
     )
 
 
-def listed(groups: Sequence[Group], loners: Sequence[str], request: ListGroupsRequest) -> tuple[ListedGroup, ...]:
+CLASSIC, CONSUMER = "classic", "consumer"  # Kafka's types of groups
+
+
+def listed(
+    groups: Sequence[Group | ConsumerGroup], loners: Sequence[str], request: ListGroupsRequest
+) -> tuple[ListedGroup, ...]:
     """`loners` are groups that only ever committed offsets."""
     states = {s.lower() for s in request.states_filter}
     types = {t.lower() for t in request.types_filter}
-    rows = [(g.group_id, g.protocol_type or "", g.state.value) for g in groups]
-    rows += [(group_id, "", State.EMPTY.value) for group_id in loners]
-    if types and "classic" not in types:
-        return ()
+    rows = [
+        (g.group_id, CONSUMER, g.state.value, CONSUMER)
+        if isinstance(g, ConsumerGroup)
+        else (g.group_id, g.protocol_type or "", g.state.value, CLASSIC)
+        for g in groups
+    ]
+    rows += [(group_id, "", State.EMPTY.value, CLASSIC) for group_id in loners]
     return tuple(
-        ListedGroup(group_id=group_id, protocol_type=kind, group_state=state, group_type="classic")
-        for group_id, kind, state in rows
-        if not states or state.lower() in states
+        ListedGroup(group_id=group_id, protocol_type=kind, group_state=state, group_type=type_)
+        for group_id, kind, state, type_ in rows
+        if (not states or state.lower() in states) and (not types or type_ in types)
     )
 
 

@@ -10,7 +10,10 @@ from strandline.base.effects import Effect, Received, Reply
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import Uuid
 from strandline.base.time import Instant
-from strandline.group.classic.group import GroupConfig, State
+from strandline.group.classic.group import State
+from strandline.group.config import GroupConfig
+from strandline.group.consumer import speaking
+from strandline.group.consumer.group import ConsumerGroup
 from strandline.group.offsets.offsets import CommittedOffset, offset_record, recorded
 from strandline.group.offsets.topics import Topics
 from strandline.group.serving import answers
@@ -34,7 +37,7 @@ class Committing:
         request: OffsetCommitRequest = received.message
         shard: Shard | ErrorCode = self.shards.of(request.group_id) if request.group_id else ErrorCode.INVALID_GROUP_ID
         version, known = received.to.api_version, self.topics.known(request)
-        why = shard if isinstance(shard, ErrorCode) else self.why_not_commit(shard, request, version, now)
+        why = shard if isinstance(shard, ErrorCode) else self.why_not_commit(shard, request, version, known, now)
         if why is not None or isinstance(shard, ErrorCode):
             return [Reply(received.to, answers.committed(request, why or ErrorCode.NONE, self.config, known))]
         accepted = acceptable(request, known, self.config.offset_metadata_max_bytes, now)
@@ -58,16 +61,25 @@ class Committing:
         return self.shards.write(shard, [offset_record(request.group_id, *entry) for entry in accepted], now, done)
 
     def why_not_commit(
-        self, shard: Shard, request: OffsetCommitRequest, version: int, now: Instant
+        self,
+        shard: Shard,
+        request: OffsetCommitRequest,
+        version: int,
+        known: dict[tuple[str, int], Uuid],
+        now: Instant,
     ) -> ErrorCode | None:
         assert request.group_id, "refused before"
         group = shard.groups.get(request.group_id)
-        alone = request.generation_id_or_member_epoch < 0
+        epoch = request.generation_id_or_member_epoch
+        if isinstance(group, ConsumerGroup):
+            at = [(topic_id, partition) for (_, partition), topic_id in known.items()]
+            return speaking.why_not_commit(group, request.member_id, epoch, version, at)
+        alone = epoch < 0
         if alone and (group is None or not group.members):
             return None  # a consumer that assigns partitions itself commits without being a member
         if group is None:
             return ErrorCode.GROUP_ID_NOT_FOUND if version >= MISSING_GROUP_NAMED else ErrorCode.ILLEGAL_GENERATION
-        why = group.why_not(request.member_id, request.group_instance_id, request.generation_id_or_member_epoch)
+        why = group.why_not(request.member_id, request.group_instance_id, epoch)
         if why is None:
             group.members[request.member_id].heard(now)
             if group.state is State.COMPLETING_REBALANCE:
@@ -77,11 +89,16 @@ class Committing:
     def fetch_offsets(self, received: Received, now: Instant) -> list[Effect]:
         del now
         request: OffsetFetchRequest = received.message
+        members = {row.group_id: (row.member_id, row.member_epoch) for row in request.groups}
 
         def offsets_of(group_id: str) -> Any:
             shard = self.shards.of(group_id)
             if isinstance(shard, ErrorCode):
                 return shard
+            group = shard.consumer(group_id)
+            why = None if group is None else speaking.why_not_fetch(group, *members.get(group_id, (None, -1)))
+            if why is not None:
+                return why
             offsets = self.topics.current(shard.offsets.get(group_id, {}))
             return offsets, shard.pending if request.require_stable else None  # guard: pending-offset-shown-as-stable
 

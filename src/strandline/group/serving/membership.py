@@ -9,8 +9,10 @@ from strandline.base.effects import Effect, Received, Reply
 from strandline.base.errors import ErrorCode
 from strandline.base.ports import Rng
 from strandline.base.time import NEVER, Instant
-from strandline.group.classic.group import Group, GroupConfig, State
+from strandline.group.classic.group import Group, State
 from strandline.group.classic.joining import Joining
+from strandline.group.config import GroupConfig
+from strandline.group.consumer.ending import group_tombstones
 from strandline.group.serving.answers import membership_error
 from strandline.group.shards.shard import Shard, group_record
 from strandline.group.shards.shards import GroupShards
@@ -38,18 +40,32 @@ class Membership:
         if isinstance(shard, ErrorCode):
             refusal = JoinGroupResponse(error_code=shard, member_id=request.member_id)
             return [Reply(received.to, refusal)]
-        unknown = request.group_id not in shard.groups
-        if unknown and request.member_id:
-            refusal = JoinGroupResponse(error_code=ErrorCode.UNKNOWN_MEMBER_ID, member_id=request.member_id)
-            return [Reply(received.to, refusal)]
+        why, effects = self.make_room(shard, request, now)
+        if why is not None:
+            return [*effects, Reply(received.to, JoinGroupResponse(error_code=why, member_id=request.member_id))]
         group = shard.group(request.group_id, now)
 
         def persist(changed: Group, then: Callable[[ErrorCode], list[Effect]]) -> list[Effect]:
             record = group_record(changed)
             return self.shards.write(shard, [record], now, lambda error, base, at: then(membership_error(error)))
 
-        effects = self.joining.join(group, received, request, persist, now)
+        effects += self.joining.join(group, received, request, persist, now)
         return effects + self.persist_if_emptied(shard, group, now)
+
+    def make_room(self, shard: Shard, request: JoinGroupRequest, now: Instant) -> tuple[ErrorCode | None, list[Effect]]:
+        """Why may nobody join? An empty group of the consumer protocol ends, and a classic one comes in its place."""
+        consumers = shard.consumer(request.group_id)
+        if consumers is not None and consumers.members:
+            return ErrorCode.INCONSISTENT_GROUP_PROTOCOL, []
+        if request.member_id and (consumers is not None or request.group_id not in shard.groups):
+            return ErrorCode.UNKNOWN_MEMBER_ID, []
+        if consumers is None:
+            return None, []
+        error, effects = self.shards.write_through(shard, group_tombstones(consumers), now, lambda error, at: [])
+        if error is not ErrorCode.NONE:
+            return membership_error(error), effects
+        del shard.groups[request.group_id]
+        return None, effects
 
     def sync(self, received: Received, now: Instant) -> list[Effect]:
         request: SyncGroupRequest = received.message
@@ -148,8 +164,7 @@ class Membership:
         return []
 
     def deadline(self) -> Instant:
-        shards = self.shards.loaded.values()
-        return min([group.deadline() for shard in shards for group in shard.groups.values()], default=NEVER)
+        return min([group.deadline() for _, group in self.shards.all_groups()], default=NEVER)
 
     def expire(self, now: Instant) -> list[Effect]:
         effects: list[Effect] = []

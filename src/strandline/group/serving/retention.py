@@ -8,12 +8,16 @@ from collections.abc import Callable, Iterable
 from strandline.base.effects import Effect
 from strandline.base.errors import ErrorCode
 from strandline.base.time import NEVER, Instant, after
-from strandline.group.classic.group import GroupConfig
+from strandline.group.classic.group import Group
+from strandline.group.config import GroupConfig
+from strandline.group.consumer.ending import group_tombstones
+from strandline.group.consumer.group import ConsumerGroup
 from strandline.group.offsets.offsets import expired
 from strandline.group.offsets.topics import Topics
 from strandline.group.shards.shard import Shard
 from strandline.group.shards.shards import GroupShards, Records
-from strandline.wire.messages.groups.group_records import GroupMetadataKey, OffsetCommitKey
+from strandline.wire.messages.consumer_groups.records import ConsumerGroupMetadataKey
+from strandline.wire.messages.groups.group_records import GroupKey, GroupMetadataKey, GroupValue, OffsetCommitKey
 
 TOMBSTONES_MAX = 10_000  # in one batch
 
@@ -44,32 +48,46 @@ class Retention:
     def tombstones(
         self, shard: Shard, group_id: str, offsets: Iterable[tuple[str, int]], *, with_group: bool
     ) -> Records:
-        """The group itself is gone from memory at once, so that whoever joins now founds a new one."""
-        is_used = with_group and group_id in shard.groups and bool(shard.groups[group_id].members)
-        assert not is_used, "its members would be unknown"
-        records: Records = [(OffsetCommitKey(group=group_id, topic=topic, partition=p), None) for topic, p in offsets]
-        if with_group and shard.groups.pop(group_id, None) is not None:
+        """A classic group itself is gone from memory at once, so that whoever joins now founds a new one."""
+        group = shard.groups.get(group_id)
+        assert not (with_group and group is not None and group.members), "its members would be unknown"
+        records: list[tuple[GroupKey, GroupValue | None]] = [
+            (OffsetCommitKey(group=group_id, topic=topic, partition=p), None) for topic, p in offsets
+        ]
+        if with_group and isinstance(group, ConsumerGroup):
+            records += group_tombstones(group)
+        elif with_group and group is not None:
+            del shard.groups[group_id]
             records.append((GroupMetadataKey(group=group_id), None))
         return records
 
     def forget(
         self, shard: Shard, tombstones: Records, now: Instant, then: Callable[[ErrorCode], list[Effect]]
     ) -> list[Effect]:
-        """Offsets go when their tombstones are committed, in the log's order with commits that are under way."""
+        """Offsets go when their tombstones are committed, in the log's order with commits that are under way. Groups of
+        the consumer protocol go when theirs are in the log."""
         assert all(value is None for _, value in tombstones)
+        ended = [key.group for key, _ in tombstones if isinstance(key, ConsumerGroupMetadataKey)]
+
+        is_refused = False
 
         def done(error: ErrorCode, base_offset: int, now: Instant) -> list[Effect]:
+            nonlocal is_refused
+            is_refused = base_offset < 0
             for at, (key, value) in enumerate(tombstones):
                 if error is ErrorCode.NONE and isinstance(key, OffsetCommitKey):
                     shard.apply(key, value, base_offset + at, now)
             return then(error)
 
-        return self.shards.write(shard, tombstones, now, done)
+        effects = self.shards.write(shard, tombstones, now, done)
+        for group_id in [] if is_refused else ended:
+            del shard.groups[group_id]
+        return effects
 
     def forget_outdated(self, shard: Shard, now: Instant) -> list[Effect]:
         """Offsets of topics that are deleted. What fails, is just being committed, or is pending in a transaction, is
         found at a later look."""
-        tombstones: Records = []
+        tombstones: list[tuple[GroupKey, GroupValue | None]] = []
         for group_id, offsets in shard.offsets.items():
             gone = [at for at in self.topics.outdated(offsets) if not shard.is_changing((group_id, *at))]
             tombstones += self.tombstones(shard, group_id, gone, with_group=False)
@@ -82,17 +100,22 @@ class Retention:
 
     def forget_old(self, shard: Shard, now: Instant) -> list[Effect]:
         """Empty groups lose the offsets whose time is up, and with the last of them themselves."""
-        tombstones: Records = []
+        tombstones: list[tuple[GroupKey, GroupValue | None]] = []
         for group_id in list(dict.fromkeys([*shard.offsets, *shard.groups])):
             group = shard.groups.get(group_id)
-            if group is not None and (group.members or group.pending):
+            if isinstance(group, Group) and (group.members or group.pending):
                 continue
             offsets = shard.offsets.get(group_id, {})
-            empty_since = Instant(0) if group is None else group.since
+            # As in Kafka, offsets of a consumer group count from their commits, and while it has members for as long as
+            # one of them is subscribed to their topic.
+            empty_since = group.since if isinstance(group, Group) else Instant(0)
             old = expired(offsets, empty_since, self.config.offsets_retention_ms, now)
+            if isinstance(group, ConsumerGroup):
+                old = [at for at in old if not group.is_subscribed_to(at[0])]
             if any(shard.committing[(group_id, *at)] for at in old):
                 continue  # a tombstone would come after the commit in the log, and take that away
             gone = [at for at in old if not shard.pending.is_unstable((group_id, *at))]  # the same
-            is_over = len(gone) == len(offsets) and group_id not in shard.pending.groups
+            is_empty = group is None or not group.members
+            is_over = is_empty and len(gone) == len(offsets) and group_id not in shard.pending.groups
             tombstones += self.tombstones(shard, group_id, gone, with_group=is_over)
         return self.forget(shard, tombstones, now, lambda error: []) if tombstones else []

@@ -11,9 +11,11 @@ from collections import Counter
 
 from strandline.base.effects import Effect, Received, Reply
 from strandline.base.errors import ErrorCode
-from strandline.base.ids import OFFSETS_TOPIC
+from strandline.base.ids import OFFSETS_TOPIC, Uuid
 from strandline.base.time import Instant
-from strandline.group.classic.group import GroupConfig
+from strandline.group.config import GroupConfig
+from strandline.group.consumer import speaking
+from strandline.group.consumer.group import ConsumerGroup
 from strandline.group.offsets.offsets import batch_of, offset_record, recorded
 from strandline.group.offsets.topics import Topics
 from strandline.group.serving import answers
@@ -49,7 +51,7 @@ class Transactional:
         request: TxnOffsetCommitRequest = received.message
         version, known = received.to.api_version, self.topics.known(request)
         shard: Shard | ErrorCode = self.shards.of(request.group_id) if request.group_id else ErrorCode.INVALID_GROUP_ID
-        why = shard if isinstance(shard, ErrorCode) else why_not_commit(shard, request)
+        why = shard if isinstance(shard, ErrorCode) else why_not_commit(shard, request, known)
 
         def answer(error: ErrorCode) -> list[Effect]:
             told = ErrorCode.COORDINATOR_NOT_AVAILABLE if error is LOADING and version < LOADING_KNOWN else error
@@ -87,12 +89,19 @@ class Transactional:
         )
 
 
-def why_not_commit(shard: Shard, request: TxnOffsetCommitRequest) -> ErrorCode | None:
+def why_not_commit(
+    shard: Shard, request: TxnOffsetCommitRequest, known: dict[tuple[str, int], Uuid]
+) -> ErrorCode | None:
     if not request.transactional_id or request.producer_id < 0 or request.producer_epoch < 0:
         return ErrorCode.INVALID_REQUEST
     group = shard.groups.get(request.group_id)
     if group is None:
         return None if request.generation_id < 0 else ErrorCode.ILLEGAL_GENERATION
+    if isinstance(group, ConsumerGroup):
+        at = [(topic_id, partition) for (_, partition), topic_id in known.items()]
+        return speaking.why_not_commit_in_transaction(
+            group, request.member_id, request.generation_id, request.group_instance_id, at
+        )
     if request.generation_id < 0 and not group.members:
         return None  # a consumer that assigns partitions itself commits without being a member
     is_anonymous = request.generation_id < 0 and not request.member_id and request.group_instance_id is None

@@ -9,12 +9,20 @@ from collections.abc import Iterable
 from strandline.base.ids import LeaderEpoch, Uuid
 from strandline.base.time import Instant
 from strandline.coordination.internal_log import Replayed
-from strandline.group.classic.group import Group, GroupConfig, State
+from strandline.group.classic.group import Group, State
 from strandline.group.classic.member import Member
+from strandline.group.config import GroupConfig
+from strandline.group.consumer.group import ConsumerGroup
+from strandline.group.consumer.timers import Timers
 from strandline.group.offsets.offsets import CommittedOffset, Offsets
 from strandline.group.offsets.pending import Key, Pending
+from strandline.group.shards.proving import Proof
 from strandline.wire.batch import NO_PRODUCER_ID
 from strandline.wire.compress import Corrupt
+from strandline.wire.messages.consumer_groups.records import (
+    ConsumerGroupKey,
+    ConsumerGroupMetadataKey,
+)
 from strandline.wire.messages.groups.group_records import (
     GroupKey,
     GroupMetadataKey,
@@ -37,11 +45,15 @@ class Shard:
         self.partition = partition
         self.leader_epoch = leader_epoch
         self.config = config
-        self.groups: dict[str, Group] = {}
+        self.groups: dict[str, Group | ConsumerGroup] = {}  # of both protocols
         self.offsets: dict[str, Offsets] = {}
         self.pending = Pending()
         self.committing: Counter[Key] = Counter()  # commits under way, but for those in transactions
         self.unreadable = 0  # records that a reader skipped
+        # Not replicated, and of consumer groups alone:
+        self.timers = Timers()
+        self.proofs: dict[str, Proof] = {}  # of groups with records that are not committed
+        self.is_proven = False  # all that was loaded is committed
 
     def load(self, rows: Iterable[Replayed], now: Instant) -> None:
         assert not self.groups and not self.offsets, "loaded once"
@@ -91,10 +103,17 @@ class Shard:
                 offsets.pop((key.topic, key.partition), None)
                 if not offsets:
                     self.offsets.pop(key.group, None)
-            case GroupMetadataKey(), GroupMetadataValue() if is_alone and can_be(value):
+            case GroupMetadataKey(), GroupMetadataValue() if (
+                is_alone and can_be(value) and self.may_be_classic(key.group)
+            ):
                 self.groups[key.group] = restored(key.group, value, self.config, now)
             case GroupMetadataKey(), None if is_alone:
-                self.groups.pop(key.group, None)
+                if self.classic(key.group) is not None:
+                    del self.groups[key.group]
+            case (OffsetCommitKey(), _) | (GroupMetadataKey(), _):
+                self.unreadable += 1  # or it is in a transaction, where only offsets are committed
+            case _ if is_alone and self.apply_consumer(key, value):
+                pass
             case _:
                 self.unreadable += 1  # or it is in a transaction, where only offsets are committed
 
@@ -106,6 +125,40 @@ class Shard:
                 there = offsets.get((topic, partition))
                 if there is None or there.record_offset < committed.record_offset:
                     offsets[topic, partition] = committed
+
+    # --- groups of both protocols
+
+    def classic(self, group_id: str) -> Group | None:
+        group = self.groups.get(group_id)
+        return group if isinstance(group, Group) else None
+
+    def consumer(self, group_id: str) -> ConsumerGroup | None:
+        group = self.groups.get(group_id)
+        return group if isinstance(group, ConsumerGroup) else None
+
+    def may_be_classic(self, group_id: str) -> bool:
+        """A group changes its protocol when it is empty."""
+        group = self.consumer(group_id)
+        return group is None or not group.members
+
+    def apply_consumer(self, key: ConsumerGroupKey, value: GroupValue | None) -> bool:
+        """Replay a record of a consumer group. Tombstones of what is not there are ignored. False: it was skipped."""
+        assert not isinstance(value, OffsetCommitValue | GroupMetadataValue), "the key's value"
+        known = self.groups.get(key.group)
+        if isinstance(known, ConsumerGroup):
+            if isinstance(key, ConsumerGroupMetadataKey) and value is None:
+                del self.groups[key.group]
+                return True
+            return known.apply(key, value)
+        if value is None:
+            return True
+        if not key.group or (known is not None and known.members):
+            return False
+        group = ConsumerGroup(key.group)
+        is_applied = group.apply(key, value)
+        if is_applied:
+            self.groups[key.group] = group
+        return is_applied
 
     def knows(self, group_id: str) -> bool:
         return group_id in self.groups or group_id in self.offsets or group_id in self.pending.groups
@@ -119,11 +172,12 @@ class Shard:
         return self.committing[key] > 0 or self.pending.is_unstable(key)
 
     def group(self, group_id: str, now: Instant) -> Group:
-        """The group, made on first sight."""
+        """The classic group, made on first sight."""
         found = self.groups.get(group_id)
         assert group_id, "refused before"
         if found is None:
             found = self.groups[group_id] = Group(group_id, self.config, now)
+        assert isinstance(found, Group), "refused before"
         return found
 
 

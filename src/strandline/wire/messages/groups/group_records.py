@@ -10,6 +10,12 @@ from strandline.base.ids import ZERO_UUID
 from strandline.base.ports import Buffer
 from strandline.wire.codec import encode_bytes
 from strandline.wire.compress import Corrupt
+from strandline.wire.messages.consumer_groups.records import (
+    CONSUMER_GROUP_RECORDS,
+    CONSUMER_GROUP_VALUE_VERSION,
+    ConsumerGroupKey,
+    ConsumerGroupValue,
+)
 from strandline.wire.messages.prefixed import decode_body, prefixed_version
 from strandline.wire.schema import (
     Bytes,
@@ -77,8 +83,16 @@ class GroupMetadataValue(Message, frozen=True):
     members: tuple[MemberMetadata, ...] = ()
 
 
-GroupKey = OffsetCommitKey | GroupMetadataKey
-GroupValue = OffsetCommitValue | GroupMetadataValue
+GroupKey = OffsetCommitKey | GroupMetadataKey | ConsumerGroupKey
+GroupValue = OffsetCommitValue | GroupMetadataValue | ConsumerGroupValue
+
+VALUE_OF: dict[type[GroupKey], type[GroupValue]] = {
+    OffsetCommitKey: OffsetCommitValue,
+    GroupMetadataKey: GroupMetadataValue,
+}
+VALUE_OF.update(CONSUMER_GROUP_RECORDS.items())
+KEY_BY_VERSION: dict[int, type[GroupKey]] = {version: key for key in VALUE_OF for version in key.versions}
+OF_CONSUMER_GROUPS: frozenset[type] = frozenset(CONSUMER_GROUP_RECORDS.values())
 
 WRITTEN_VALUE_VERSION = 3  # every Kafka since 2.3 reads it
 WITH_TOPIC_ID = 4  # the version of an offset that is held to its topic's id, as in Kafka
@@ -91,19 +105,22 @@ def encode_key(key: GroupKey) -> bytes:
 
 def encode_value(value: GroupValue, version: int | None = None) -> bytes:
     if version is None:
-        is_held = isinstance(value, OffsetCommitValue) and value.topic_id != ZERO_UUID
-        version = WITH_TOPIC_ID if is_held else WRITTEN_VALUE_VERSION
+        version = written_version(value)
     return version.to_bytes(2, "big") + encode_bytes(value, version)
+
+
+def written_version(value: GroupValue) -> int:
+    if type(value) in OF_CONSUMER_GROUPS:
+        return CONSUMER_GROUP_VALUE_VERSION
+    is_held = isinstance(value, OffsetCommitValue) and value.topic_id != ZERO_UUID
+    return WITH_TOPIC_ID if is_held else WRITTEN_VALUE_VERSION
 
 
 def decode_key(buffer: Buffer | None) -> GroupKey | None:
     """The key of a record; None if its kind is not one of ours."""
     version = prefixed_version(buffer)
-    if version in OffsetCommitKey.versions:
-        return decode_body(OffsetCommitKey, version, buffer)
-    if version in GroupMetadataKey.versions:
-        return decode_body(GroupMetadataKey, version, buffer)
-    return None
+    cls = KEY_BY_VERSION.get(version)
+    return None if cls is None else decode_body(cls, version, buffer)
 
 
 def decode_value(key: GroupKey, buffer: Buffer | None) -> GroupValue | None:
@@ -111,7 +128,7 @@ def decode_value(key: GroupKey, buffer: Buffer | None) -> GroupValue | None:
     if buffer is None:
         return None
     version = prefixed_version(buffer)
-    cls: type[GroupValue] = OffsetCommitValue if isinstance(key, OffsetCommitKey) else GroupMetadataValue
+    cls = VALUE_OF[type(key)]
     if version not in cls.versions:
         raise Corrupt(f"{cls.__name__} version {version} is not known")
     return decode_body(cls, version, buffer)

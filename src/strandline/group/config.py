@@ -1,0 +1,41 @@
+"""What a broker's configuration says about groups. The keys are Kafka's (`metadata/configs/node_configs.py`)."""
+
+from strandline.base.value import Value
+
+UNIFORM, RANGE = "uniform", "range"
+BIDIRECTIONAL = "bidirectional"
+
+
+class GroupConfig(Value, frozen=True):
+    min_session_timeout_ms: int = 6000
+    max_session_timeout_ms: int = 1_800_000
+    initial_rebalance_delay_ms: int = 3000
+    max_size: int = (1 << 31) - 1
+    offsets_retention_check_ms: int = 600_000
+    offsets_retention_ms: int = 7 * 24 * 3600 * 1000
+    offset_metadata_max_bytes: int = 4096
+    # of the consumer protocol (KIP-848)
+    consumer_session_timeout_ms: int = 45_000
+    consumer_heartbeat_interval_ms: int = 5000
+    consumer_max_size: int = (1 << 31) - 1
+    consumer_assignors: tuple[str, ...] = (UNIFORM, RANGE)  # the first one is the default
+    consumer_migration_policy: str = BIDIRECTIONAL
+    is_consumer_protocol_enabled: bool = True
+
+
+class ConsumerTimeouts(Value, frozen=True):
+    """How often the members of one group send heartbeats, and how long one may be silent."""
+
+    session_ms: int
+    heartbeat_ms: int
+
+
+class ConfigsOfGroups:
+    """What counts for one group."""
+
+    def __init__(self, config: GroupConfig) -> None:
+        self.config = config
+
+    def configs_of(self, group_id: str) -> ConsumerTimeouts:
+        del group_id  # no group has settings of its own yet
+        return ConsumerTimeouts(self.config.consumer_session_timeout_ms, self.config.consumer_heartbeat_interval_ms)

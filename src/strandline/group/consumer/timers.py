@@ -1,0 +1,92 @@
+"""When a member of a consumer group has been silent too long, and when it should have given its partitions back.
+
+Nothing of this is replicated. A coordinator that has loaded a group gives each member a whole session, and a whole
+rebalance timeout if it must give something back.
+"""
+
+from heapq import heappop, heappush
+
+from strandline.base.time import NEVER, Instant, after
+from strandline.group.consumer.group import ConsumerGroup
+from strandline.group.consumer.member import Held, Member, MemberState
+
+SESSION, REBALANCE = 0, 1
+Key = tuple[int, str, str]  # which of both, the group's id, the member's id
+
+
+class Timers:
+    """`ends` has the deadlines. Each has one entry in the heap that is not later, and that `queued` knows, so that a
+    heartbeat, which only moves a deadline, costs no more than that."""
+
+    def __init__(self) -> None:
+        self.ends: dict[Key, Instant] = {}
+        self.heap: list[tuple[Instant, Key]] = []
+        self.queued: dict[Key, Instant] = {}
+        self.revoking: dict[tuple[str, str], tuple[int, Held]] = {}  # what the deadline of a rebalance is about
+
+    def heard(self, group_id: str, member_id: str, ends: Instant) -> None:
+        self.set((SESSION, group_id, member_id), ends)
+
+    def follow(self, group: ConsumerGroup, member_id: str, session_ms: int, now: Instant) -> None:
+        """The member has changed, or is new, or is gone."""
+        at = (group.group_id, member_id)
+        member = group.members.get(member_id)
+        if member is None:
+            self.ends.pop((SESSION, *at), None)
+            self.stop_rebalance(at)
+            return
+        if (SESSION, *at) not in self.ends:
+            self.heard(*at, after(now, session_ms))
+        if not must_give_back(member):
+            self.stop_rebalance(at)
+        elif self.revoking.get(at) != (member.epoch, member.revoking):
+            self.revoking[at] = (member.epoch, member.revoking)
+            self.set((REBALANCE, *at), after(now, max(member.rebalance_timeout_ms, 0)))
+
+    def stop_rebalance(self, at: tuple[str, str]) -> None:
+        self.revoking.pop(at, None)
+        self.ends.pop((REBALANCE, *at), None)
+
+    def begin(self, group: ConsumerGroup, session_ms: int, now: Instant) -> None:
+        """The group was loaded."""
+        for member_id in group.members:
+            self.follow(group, member_id, session_ms, now)
+
+    def set(self, key: Key, ends: Instant) -> None:
+        self.ends[key] = ends
+        queued = self.queued.get(key)
+        if queued is None or ends < queued:
+            self.queued[key] = ends
+            heappush(self.heap, (ends, key))
+
+    def deadline(self) -> Instant:
+        """Not later than the first deadline."""
+        return self.heap[0][0] if self.heap else NEVER
+
+    def due(self, now: Instant) -> dict[str, list[Key]]:
+        """Whose time is up, by group. The caller removes the members, or gives them another deadline."""
+        found: dict[str, list[Key]] = {}
+        while self.heap and self.heap[0][0] <= now:
+            at, key = heappop(self.heap)
+            if self.queued.get(key) != at:
+                continue  # there was an earlier entry
+            del self.queued[key]
+            ends = self.ends.get(key)
+            if ends is not None and ends > now:
+                self.set(key, ends)
+            elif ends is not None:
+                del self.ends[key]
+                found.setdefault(key[1], []).append(key)
+        return found
+
+    def check(self, groups: dict[str, ConsumerGroup]) -> None:
+        entries = {(key, at) for at, key in self.heap}
+        assert all((key, at) in entries for key, at in self.queued.items())
+        assert all(self.queued[key] <= ends for key, ends in self.ends.items()), "each is waited for"
+        members = {(group_id, member_id) for group_id, group in groups.items() for member_id in group.members}
+        assert {key[1:] for key in self.ends if key[0] == SESSION} == members, "each member has a session"
+        assert {key[1:] for key in self.ends if key[0] == REBALANCE} == self.revoking.keys()
+
+
+def must_give_back(member: Member) -> bool:
+    return member.state is MemberState.UNREVOKED_PARTITIONS and member.epoch >= 0

@@ -1,0 +1,265 @@
+"""ConsumerGroupHeartbeat, and the timers of consumer groups: what is planned is written, and then it is so (KIP-848).
+
+Rules:
+  - records that the log refuses change nothing
+  - records that are in the log change the group at once: the memory says what the leader's log says
+  - an answer leaves when all that it depends on is committed, which is every earlier record of the group
+"""
+
+from collections.abc import Sequence
+
+from msgspec.structs import replace
+
+from strandline.base.effects import Effect, Received, Reply
+from strandline.base.errors import ErrorCode, message_of
+from strandline.base.ids import OFFSETS_TOPIC, Uuid, uuid_text
+from strandline.base.ports import Rng
+from strandline.base.time import NEVER, Instant, after
+from strandline.coordination.partitioning import is_too_long
+from strandline.group.classic.group import Group, State
+from strandline.group.config import ConfigsOfGroups, GroupConfig
+from strandline.group.consumer.catalog import touched
+from strandline.group.consumer.group import ConsumerGroup
+from strandline.group.consumer.member import AWAY, LEFT
+from strandline.group.consumer.planning import Client, Plan, Planner, Refused, Topics, proof_record
+from strandline.group.consumer.timers import Key
+from strandline.group.serving.answers import membership_error
+from strandline.group.shards.proving import Proof, Then
+from strandline.group.shards.shard import Shard
+from strandline.group.shards.shards import GroupShards, Records
+from strandline.metadata.image import Delta, Image
+from strandline.wire.messages.consumer_groups import records as r
+from strandline.wire.messages.consumer_groups.consumer_group_heartbeat import (
+    ConsumerGroupHeartbeatRequest,
+    ConsumerGroupHeartbeatResponse,
+)
+from strandline.wire.messages.groups.group_records import GroupMetadataKey, OffsetCommitKey
+
+CLIENT_MADE_ID_SINCE = 1  # from this version on, the client makes the member's id
+FENCE_AGAIN_MS = 1_000
+
+
+class ConsumerHeartbeats:
+    def __init__(
+        self, config: GroupConfig, configs: ConfigsOfGroups, shards: GroupShards, topics: Topics, rng: Rng
+    ) -> None:
+        self.config = config
+        self.configs = configs
+        self.shards = shards
+        self.rng = rng
+        self.planner = Planner(config, configs, topics)
+
+    def heartbeat(self, received: Received, now: Instant) -> list[Effect]:
+        request: ConsumerGroupHeartbeatRequest = received.message
+        why = why_invalid(request, received.to.api_version, self.config)
+        if why is not None:
+            return refusal(received, why)
+        shard = self.shards.of(request.group_id)
+        if not isinstance(shard, ErrorCode) and not self.is_proven(shard):
+            shard = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+        if isinstance(shard, ErrorCode):
+            return refusal(received, Refused(shard, message_of(shard)))
+        if not request.member_id:
+            request = replace(request, member_id=uuid_text(Uuid(self.rng.randbytes(16))))
+        group = group_for(shard, request)
+        if isinstance(group, Refused):
+            return refusal(received, group)
+        plan = self.plan(group, request, received, now)
+        if isinstance(plan, Refused):
+            return refusal(received, plan)
+        return self.carry_out(shard, group, plan, received, now)
+
+    def plan(
+        self, group: ConsumerGroup, request: ConsumerGroupHeartbeatRequest, received: Received, now: Instant
+    ) -> Plan | Refused:
+        if request.member_epoch in (LEFT, AWAY):
+            return self.planner.leave(group, request)
+        client = Client(received.caller.client_id, f"/{received.caller.host}")
+        return self.planner.heartbeat(group, request, client, now)
+
+    def carry_out(
+        self, shard: Shard, group: ConsumerGroup, plan: Plan, received: Received, now: Instant
+    ) -> list[Effect]:
+        def answer(error: ErrorCode) -> list[Effect]:
+            if error is not ErrorCode.NONE:
+                told = membership_error(error)
+                return refusal(received, Refused(told, message_of(told)))
+            return [Reply(received.to, plan.answer)]
+
+        records: Records = (*was_classic(shard, group), *plan.records)
+        proof = shard.proofs.get(group.group_id)
+        if not records and proof is not None and proof.is_in_doubt:
+            records = (proof_record(group),)
+        if records:
+            error, effects = self.write(shard, group.group_id, records, answer, now)
+            if error is not ErrorCode.NONE:
+                return effects + answer(error)
+        else:
+            effects = []
+            if proof is None:
+                effects = answer(ErrorCode.NONE)
+            else:
+                proof.wait(answer)  # guard: heartbeat-answered-before-its-group-is-committed
+        self.heard(shard, group.group_id, plan, now)
+        return effects
+
+    def heard(self, shard: Shard, group_id: str, plan: Plan, now: Instant) -> None:
+        """A whole session begins. A static member that has said that it will be back has the rest of its last one."""
+        group, member_id = shard.consumer(group_id), plan.answer.member_id or ""
+        assert group is not None, "it is planned, or was there"
+        group.is_stale = group.is_stale and not plan.has_looked
+        member = group.members.get(member_id)
+        if member is not None and member.epoch >= 0:
+            session_ms = self.configs.configs_of(group_id).session_ms
+            shard.timers.heard(group_id, member_id, after(now, session_ms))
+
+    # --- records
+
+    def write(
+        self, shard: Shard, group_id: str, records: Records, then: Then, now: Instant
+    ) -> tuple[ErrorCode, list[Effect]]:
+        """An error: nothing has changed, and `then` is not called."""
+        proof = shard.proofs.setdefault(group_id, Proof())
+        number = proof.begin()
+
+        def ended(error: ErrorCode, now: Instant) -> list[Effect]:
+            del now
+            effects = then(error) + proof.end(number, error)
+            self.forget_if_complete(shard, group_id, proof)
+            return effects
+
+        error, effects = self.shards.write_through(shard, records, now, ended)
+        if error is ErrorCode.NONE:
+            self.follow(shard, records, now)
+        else:
+            proof.take_back(number)
+            self.forget_if_complete(shard, group_id, proof)
+        return error, effects
+
+    def forget_if_complete(self, shard: Shard, group_id: str, proof: Proof) -> None:
+        if proof.is_complete and shard.proofs.get(group_id) is proof:
+            del shard.proofs[group_id]
+
+    def follow(self, shard: Shard, records: Records, now: Instant) -> None:
+        """They are in the log."""
+        changed: dict[tuple[str, str], None] = {}
+        for key, value in records:
+            if isinstance(key, GroupMetadataKey) and value is None:
+                shard.groups.pop(key.group, None)
+                continue
+            assert not isinstance(key, GroupMetadataKey | OffsetCommitKey), "of other writers"
+            is_applied = shard.apply_consumer(key, value)
+            assert is_applied, "what is written can be read"
+            if isinstance(key, r.ConsumerGroupMemberMetadataKey | r.ConsumerGroupCurrentMemberAssignmentKey):
+                changed[key.group, key.member_id] = None
+        for group_id, member_id in changed:
+            group = shard.consumer(group_id)
+            assert group is not None, "members are of a group"
+            shard.timers.follow(group, member_id, self.configs.configs_of(group_id).session_ms, now)
+
+    def is_proven(self, shard: Shard) -> bool:
+        """What was loaded may not be committed, and another leader may not have it."""
+        if not shard.is_proven:
+            shard.is_proven = self.shards.log.is_committed(OFFSETS_TOPIC, shard.partition)
+        return shard.is_proven
+
+    # --- metadata, and time
+
+    def begin(self, shard: Shard, now: Instant) -> None:
+        """The shard was loaded."""
+        for group_id, group in shard.groups.items():
+            if isinstance(group, ConsumerGroup):
+                shard.timers.begin(group, self.configs.configs_of(group_id).session_ms, now)
+
+    def apply(self, image: Image, delta: Delta) -> None:
+        """Groups whose topics may have changed look at them with their next heartbeat."""
+        names = touched(image, delta)
+        if names is not None and not names:
+            return
+        has_other_names = bool(delta.topics)
+        for _, group in self.shards.groups():
+            if not isinstance(group, ConsumerGroup) or group.is_stale:
+                continue
+            follows = has_other_names and bool(group.regexes)
+            group.is_stale = names is None or follows or any(map(group.is_subscribed_to, names))
+
+    def deadline(self) -> Instant:
+        return min([shard.timers.deadline() for shard in self.shards.loaded.values()], default=NEVER)
+
+    def expire(self, now: Instant) -> list[Effect]:
+        effects: list[Effect] = []
+        for shard in self.shards.loaded.values():
+            for group_id, keys in shard.timers.due(now).items():
+                effects += self.fence(shard, group_id, keys, now)
+        return effects
+
+    def fence(self, shard: Shard, group_id: str, keys: Sequence[Key], now: Instant) -> list[Effect]:
+        """Members were silent too long, or have not given back what they should have. `keys`: which deadlines."""
+        group = shard.consumer(group_id)
+        assert group is not None, "a member that is gone has no deadline"
+        member_ids = list(dict.fromkeys(member_id for _, _, member_id in keys))
+        records = self.planner.fence(group, member_ids)
+        error, effects = self.write(shard, group_id, records, lambda _: [], now)
+        if error is not ErrorCode.NONE:
+            for key in keys:
+                shard.timers.set(key, after(now, FENCE_AGAIN_MS))
+        return effects
+
+
+def group_for(shard: Shard, request: ConsumerGroupHeartbeatRequest) -> ConsumerGroup | Refused:
+    """The group, or a new one if the member joins and there is none, or an empty one of the classic protocol."""
+    group_id, joins = request.group_id, request.member_epoch == 0
+    known = shard.groups.get(group_id)
+    if isinstance(known, ConsumerGroup):
+        return known
+    if known is None and not joins:
+        return Refused(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {group_id} not found.")
+    if known is not None and not (joins and known.state is State.EMPTY):
+        return Refused(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {group_id} is not a consumer group.")
+    return ConsumerGroup(group_id)
+
+
+def was_classic(shard: Shard, group: ConsumerGroup) -> Records:
+    """The end of the classic group in whose place this one comes."""
+    known = shard.groups.get(group.group_id)
+    return [(GroupMetadataKey(group=group.group_id), None)] if isinstance(known, Group) else []
+
+
+def why_invalid(request: ConsumerGroupHeartbeatRequest, version: int, config: GroupConfig) -> Refused | None:
+    """In Kafka's order, with Kafka's messages."""
+    epoch = request.member_epoch
+    if not config.is_consumer_protocol_enabled:
+        error = ErrorCode.UNSUPPORTED_VERSION
+        return Refused(error, message_of(error))
+    must_have_id = version >= CLIENT_MADE_ID_SINCE or epoch > 0 or epoch == LEFT
+    first = (request.subscribed_topic_names, request.subscribed_topic_regex) == (None, None)
+    joins = epoch == 0
+    rules = (
+        (must_have_id and not request.member_id, "MemberId can't be empty."),
+        (not request.group_id, "GroupId can't be empty."),
+        (request.instance_id == "", "InstanceId can't be empty."),
+        (request.rack_id == "", "RackId can't be empty."),
+        (joins and request.rebalance_timeout_ms == -1, "RebalanceTimeoutMs must be provided in first request."),
+        (joins and request.topic_partitions != (), "TopicPartitions must be empty when (re-)joining."),
+        (
+            joins and first,
+            "Either SubscribedTopicNames or SubscribedTopicRegex must be non-null when (re-)joining.",
+        ),
+        (epoch == AWAY and request.instance_id is None, "InstanceId can't be null."),
+        (epoch < AWAY, "MemberEpoch is invalid."),
+        # No record could have such a key.
+        (is_too_long(request.member_id), "MemberId is too long."),
+        (is_too_long(request.subscribed_topic_regex or ""), "SubscribedTopicRegex is too long."),
+    )
+    for is_broken, message in rules:
+        if is_broken:
+            return Refused(ErrorCode.INVALID_REQUEST, message)
+    assignor, known = request.server_assignor, config.consumer_assignors
+    if assignor is not None and assignor not in known:
+        why = f"ServerAssignor {assignor} is not supported. Supported assignors: {', '.join(known)}."
+        return Refused(ErrorCode.UNSUPPORTED_ASSIGNOR, why)
+    return None
+
+
+def refusal(received: Received, why: Refused) -> list[Effect]:
+    return [Reply(received.to, ConsumerGroupHeartbeatResponse(error_code=why.error, error_message=why.message))]
