@@ -3,8 +3,8 @@
 They are the negative cycles of a network. A member leads to the topics of which it has partitions, and a topic to its
 subscribers. The first step costs -1 if the member has more of the topic than before (it gives back a partition that
 had to move), else 0; the second one costs 1 if the member then has more than before, else 0. A chain may also end at
-another member than it began, if that one has exactly one partition less: the two exchange their numbers. A node for each
-number makes cycles of such chains: a member with one less leads to it, and it leads to members with this number.
+another member than it began, if that one has exactly one partition less: the two exchange their numbers. A node for
+each number makes cycles of such chains: a member with one less leads to it, and it leads to members with this number.
 """
 
 from collections.abc import Sequence

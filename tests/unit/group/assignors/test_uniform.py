@@ -70,6 +70,20 @@ def test_a_chain_of_moves_makes_a_group_even_where_no_single_move_can() -> None:
     }
 
 
+def test_balance_does_not_move_a_partition_that_another_choice_leaves_where_it_is() -> None:
+    """Once `a` has one of the first topic's partitions, `b` has two, `a` has two and `c` has none: the second topic
+    moves too. It would have been enough by itself."""
+    topics = {topic_id(1): TopicSpec(3), topic_id(2): TopicSpec(1)}
+    one, two = topics
+    members = {
+        "a": MemberSpec(frozenset([one]), None, None, {one: frozenset([1])}),
+        "b": MemberSpec(frozenset(topics), None, None, {one: frozenset([0, 2]), two: frozenset([0])}),
+        "c": MemberSpec(frozenset([two])),
+    }
+    target = assign_uniformly(GroupSpec(members, topics))
+    assert target == {"a": {one: frozenset([1])}, "b": {one: frozenset([0, 2])}, "c": {two: frozenset([0])}}
+
+
 def test_a_member_gives_away_what_is_far_from_it() -> None:
     racks = tuple(frozenset([rack]) for rack in "xyxy")
     everything = MemberSpec(frozenset([topic_id(1)]), "y", None, {topic_id(1): frozenset(range(4))})
