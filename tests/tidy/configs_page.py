@@ -6,6 +6,7 @@ from pathlib import Path
 from strandline.metadata.configs.config_docs import WITHOUT_EFFECT, documentation
 from strandline.metadata.configs.config_key import ConfigKey, show_value
 from strandline.metadata.configs.dynamic_configs import ONE_FOR_ALL, update_mode
+from strandline.metadata.configs.group_configs import GROUP_CONFIGS
 from strandline.metadata.configs.node_configs import NODE_CONFIGS
 from strandline.metadata.configs.topic_configs import SHOWN
 
@@ -15,8 +16,8 @@ HEAD = """# Configurations
 
 Every key has Kafka's name, default and limits. A rejected value gets Kafka's error message. This page is generated from
 the tables in `metadata/configs/topic_configs.py`, `metadata/configs/node_configs.py`,
-`metadata/configs/dynamic_configs.py` and `metadata/configs/config_docs.py`, by `python tests/tidy/configs_page.py`. A
-test checks that they agree.
+`metadata/configs/group_configs.py`, `metadata/configs/dynamic_configs.py` and `metadata/configs/config_docs.py`, by
+`python tests/tidy/configs_page.py`. A test checks that they agree.
 
 ## Levels
 
@@ -36,6 +37,7 @@ strandline configs alter --entity-type topics --entity-name t --add-config clean
 strandline configs alter --entity-type brokers --entity-default --add-config log.segment.bytes=16777216
 strandline configs alter --entity-type brokers --entity-name 2 --add-config follower.replication.throttled.rate=1000000
 strandline configs describe --entity-type brokers --entity-name 2 --all --docs
+strandline configs alter --entity-type groups --entity-name g --add-config consumer.session.timeout.ms=60000
 ```
 
 Keys that decide about committed records have one value in the cluster: {one_for_all} cannot be set for one broker
@@ -47,11 +49,18 @@ Three things differ from Kafka. An unknown key is rejected (Kafka keeps it for p
 for another broker. A running broker adds no listener, and resizes no pool of threads.
 """
 
+GROUPS = (
+    "A consumer group has a value of its own (`DYNAMIC_GROUP_CONFIG`), or that of its coordinator. The group need not",
+    "exist. The controller checks a value with the limits of its own file (`group.consumer.min.…`, `…max.…`), and a",
+    "session timeout must be greater than the heartbeat interval. Keys of share and streams groups are rejected.",
+)
+
 
 def page() -> str:
     one_for_all = ", ".join(f"`{name}`" for name in sorted(ONE_FOR_ALL))
-    lines = [HEAD.replace("{one_for_all}", one_for_all), "## Topics", "", *table(SHOWN, topics=True), ""]
-    lines += ["## Nodes", "", *table(tuple(NODE_CONFIGS.values()), topics=False), ""]
+    lines = [HEAD.replace("{one_for_all}", one_for_all), "## Topics", "", *table(SHOWN, has_update=False), ""]
+    lines += ["## Groups", "", *GROUPS, "", *table(tuple(GROUP_CONFIGS.values()), has_update=False), ""]
+    lines += ["## Nodes", "", *table(tuple(NODE_CONFIGS.values()), has_update=True), ""]
     lines += ["## Accepted without effect", ""]
     lines += ["These keys are checked, kept and shown, so that Kafka's files and tools work. They change nothing.", ""]
     lines += [
@@ -62,12 +71,12 @@ def page() -> str:
     return "\n".join(lines) + "\n"
 
 
-def table(keys: tuple[ConfigKey, ...], *, topics: bool) -> Iterator[str]:
-    yield f"| key | type | default | {'broker’s default' if topics else 'update'} | |"
+def table(keys: tuple[ConfigKey, ...], *, has_update: bool) -> Iterator[str]:
+    yield f"| key | type | default | {'update' if has_update else 'broker’s default'} | |"
     yield "|---|---|---|---|---|"
     for key in keys:
         default = "required" if key.required else show_value(key.default)
-        third = ", ".join(f"`{name}`" for name, _ in key.synonyms) if topics else update_mode(key.name)
+        third = update_mode(key.name) if has_update else ", ".join(f"`{name}`" for name, _ in key.synonyms)
         shown = "" if default in (None, "") else f"`{default}`"
         yield f"| `{key.name}` | {key.type.lower()} | {shown} | {third} | {documentation(key)} |"
 

@@ -17,7 +17,6 @@ from strandline.broker.handlers import (
     describe_acls,
     describe_client_quotas,
     describe_cluster,
-    describe_configs,
     describe_log_dirs,
     describe_losses,
     describe_topic_partitions,
@@ -27,6 +26,7 @@ from strandline.broker.handlers import (
     metadata,
     quarantine,
 )
+from strandline.broker.handlers.configs import describe_configs, list_config_resources
 from strandline.broker.handlers.port import NodePort, broker_of
 from strandline.broker.quotas.throttling import ClientQuotas
 from strandline.broker.refusals import refusal_of
@@ -48,6 +48,7 @@ from strandline.wire.messages.cluster.describe_configs import DescribeConfigsReq
 from strandline.wire.messages.cluster.describe_log_dirs import DescribeLogDirsRequest
 from strandline.wire.messages.cluster.describe_quorum import DescribeQuorumRequest
 from strandline.wire.messages.cluster.incremental_alter_configs import IncrementalAlterConfigsRequest
+from strandline.wire.messages.cluster.list_config_resources import ListConfigResourcesRequest
 from strandline.wire.messages.cluster.sasl_authenticate import SaslAuthenticateRequest
 from strandline.wire.messages.cluster.sasl_handshake import SaslHandshakeRequest
 from strandline.wire.messages.cluster.unregister_broker import UnregisterBrokerRequest
@@ -280,6 +281,7 @@ BROKER_ROUTES: dict[type, Route] = {
     DescribeClusterRequest: describe_cluster.answer,
     DescribeTopicPartitionsRequest: describe_topic_partitions.answer,
     DescribeConfigsRequest: describe_configs.answer,
+    ListConfigResourcesRequest: list_config_resources.answer,
     DescribeAclsRequest: describe_acls.answer,
     CreateAclsRequest: pass_on,
     DeleteAclsRequest: pass_on,

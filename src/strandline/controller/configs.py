@@ -1,4 +1,5 @@
-"""IncrementalAlterConfigs (KIP-339) and AlterConfigs: configurations of topics, of one broker, and of all brokers.
+"""IncrementalAlterConfigs (KIP-339) and AlterConfigs: configurations of topics, of one broker, of all brokers, and of
+groups.
 
 Each resource succeeds or fails alone, as a whole. A broker's value that is set to what it is already is written all the
 same, as in Kafka: that makes brokers look again. What is deleted although it is not set is not written.
@@ -13,6 +14,7 @@ from msgspec.structs import replace
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import NodeId
 from strandline.controller.basis import Basis, Plan, Refusal
+from strandline.metadata.configs import group_configs
 from strandline.metadata.configs.config_key import LIST, LONGEST_NUMBER
 from strandline.metadata.configs.dynamic_configs import (
     ONE_FOR_ALL,
@@ -21,6 +23,7 @@ from strandline.metadata.configs.dynamic_configs import (
     why_invalid_for_broker,
     why_not_together,
 )
+from strandline.metadata.configs.group_configs import GROUP_CONFIGS, why_invalid_for_group
 from strandline.metadata.configs.node_configs import NODE_CONFIGS
 from strandline.metadata.configs.tls_configs import DYNAMIC_TLS_KEYS
 from strandline.metadata.configs.topic_configs import MIN_ISR_KEY as MIN_ISR_KEY
@@ -31,7 +34,7 @@ from strandline.metadata.configs.topic_configs import (
     why_invalid,
 )
 from strandline.metadata.features import ELR_FEATURE
-from strandline.metadata.image import BROKER_RESOURCE, CLUSTER_DEFAULT, TOPIC_RESOURCE, Image
+from strandline.metadata.image import BROKER_RESOURCE, CLUSTER_DEFAULT, GROUP_RESOURCE, TOPIC_RESOURCE, Image
 from strandline.metadata.records import ClearElrRecord, ConfigRecord, PartitionChangeRecord
 from strandline.wire.messages.cluster import alter_configs
 from strandline.wire.messages.cluster.alter_configs import AlterConfigsRequest, AlterConfigsResponse
@@ -47,6 +50,7 @@ E = ErrorCode
 SET, DELETE, APPEND, SUBTRACT = 0, 1, 2, 3
 VERBS = {APPEND: "APPEND", SUBTRACT: "SUBTRACT"}
 LONGEST_VALUE = 32767
+TABLES = {TOPIC_RESOURCE: TOPIC_CONFIGS, BROKER_RESOURCE: NODE_CONFIGS, GROUP_RESOURCE: GROUP_CONFIGS}
 
 
 def plan_alter_configs(request: IncrementalAlterConfigsRequest, basis: Basis) -> Plan:
@@ -91,6 +95,8 @@ def why_no_resource(resource: AlterConfigsResource, basis: Basis) -> Refusal | N
         if NodeId(int(name)) in basis.image.brokers:
             return None
         return Refusal(E.BROKER_ID_NOT_REGISTERED, f"No node with id {name} found.")
+    if resource.resource_type == GROUP_RESOURCE:
+        return None if name else Refusal(E.INVALID_REQUEST, "Default group resources are not allowed.")
     return Refusal(E.INVALID_REQUEST, f"Unexpected resource type {resource.resource_type}.")
 
 
@@ -118,7 +124,7 @@ def plan_resource(resource: AlterConfigsResource, basis: Basis) -> Refusal | lis
 def records_of(
     where: tuple[int, str], values: dict[str, str | None], current: dict[str, str], basis: Basis
 ) -> list[ConfigRecord]:
-    assert where[0] in (TOPIC_RESOURCE, BROKER_RESOURCE), "refused before"
+    assert where[0] in TABLES, "refused before"
     records: list[ConfigRecord] = []
     for name, value in values.items():
         if value is None and name not in current:
@@ -126,7 +132,7 @@ def records_of(
         if value is None and where == (BROKER_RESOURCE, CLUSTER_DEFAULT) and name in STATE_KEYS:
             # Nothing below it in the log gives all nodes the same value, so it becomes what this node's file says.
             value = topic_default_text(name, basis.static)
-        if value == current.get(name) and where[0] == TOPIC_RESOURCE:
+        if value == current.get(name) and where[0] != BROKER_RESOURCE:
             continue
         records.append(ConfigRecord(resource_type=where[0], resource_name=where[1], name=name, value=value))
     return records
@@ -134,7 +140,7 @@ def records_of(
 
 def altered(config: AlterableConfig, kind: int, current: dict[str, str]) -> str | Refusal | None:
     """The value after the operation; None deletes it."""
-    assert kind in (TOPIC_RESOURCE, BROKER_RESOURCE), "refused before"
+    assert kind in TABLES, "refused before"
     if config.config_operation == DELETE:
         return None
     if config.config_operation not in (SET, APPEND, SUBTRACT):
@@ -142,7 +148,7 @@ def altered(config: AlterableConfig, kind: int, current: dict[str, str]) -> str 
     assert config.value is not None, "refused before"
     if config.config_operation == SET:
         return config.value
-    row = (TOPIC_CONFIGS if kind == TOPIC_RESOURCE else NODE_CONFIGS).get(config.name)
+    row = TABLES[kind].get(config.name)
     if row is None or row.type != LIST:
         verb = VERBS[config.config_operation]
         return Refusal(E.INVALID_CONFIG, f"Can't {verb} to key {config.name} because its type is not LIST.")
@@ -160,9 +166,9 @@ def split(text: str) -> tuple[str, ...]:
 
 def why_not_set(name: str, value: str | None, resource: AlterConfigsResource, basis: Basis) -> Refusal | None:
     """Why may the resource not have this value, or not lose the one it has?"""
-    assert resource.resource_type in (TOPIC_RESOURCE, BROKER_RESOURCE), "refused before"
-    is_topic = resource.resource_type == TOPIC_RESOURCE
-    if not is_topic and name == MIN_ISR_KEY and is_elr_enabled(basis):
+    assert resource.resource_type in TABLES, "refused before"
+    kind = resource.resource_type
+    if kind == BROKER_RESOURCE and name == MIN_ISR_KEY and is_elr_enabled(basis):
         # Controller and brokers must agree on min ISR (T1), so only topics and the whole cluster have one.
         if resource.resource_name != CLUSTER_DEFAULT:
             why = "Broker-level min.insync.replicas cannot be altered while ELR is enabled."
@@ -176,9 +182,9 @@ def why_not_set(name: str, value: str | None, resource: AlterConfigsResource, ba
         why = "The configuration value cannot be added because it exceeds the maximum value size of"
         why += f" {LONGEST_VALUE} bytes."
         return Refusal(E.INVALID_CONFIG, why)
-    if not is_topic:
+    if kind == BROKER_RESOURCE:
         return why_not_dynamic(name, value, resource.resource_name)
-    invalid = why_invalid(name, value)
+    invalid = why_invalid(name, value) if kind == TOPIC_RESOURCE else why_invalid_for_group(name, value)
     return None if invalid is None else Refusal(E.INVALID_CONFIG, invalid)
 
 
@@ -200,8 +206,12 @@ def why_not_dynamic(name: str, value: str, broker: str) -> Refusal | None:
 
 
 def why_not_altogether(resource: AlterConfigsResource, after: dict[str, str | None], basis: Basis) -> Refusal | None:
-    """Why may a topic not have all these values together, or the topics of a broker these defaults?"""
-    assert resource.resource_type in (TOPIC_RESOURCE, BROKER_RESOURCE), "refused before"
+    """Why may a topic or a group not have all these values together, or the topics of a broker these defaults?"""
+    assert resource.resource_type in TABLES, "refused before"
+    if resource.resource_type == GROUP_RESOURCE:
+        own = {name: value for name, value in after.items() if value is not None}
+        invalid = group_configs.why_not_together(own, basis.static)
+        return None if invalid is None else Refusal(E.INVALID_CONFIG, invalid)
     image = Image()
     image.configs = dict(basis.image.configs)
     image.configs[(resource.resource_type, resource.resource_name)] = {k: v for k, v in after.items() if v is not None}
@@ -248,7 +258,7 @@ def replacing(resource: alter_configs.AlterConfigsResource, basis: Basis) -> Alt
 
 def clearing(records: list[ConfigRecord], resource: AlterConfigsResource, basis: Basis) -> list[ClearElrRecord]:
     """What ELR left behind when it was switched off would be believed again when it is on, and nobody keeps it up."""
-    assert resource.resource_type in (TOPIC_RESOURCE, BROKER_RESOURCE), "refused before"
+    assert resource.resource_type in TABLES, "refused before"
     if not concern(records, MIN_ISR_KEY) or is_elr_enabled(basis):
         return []
     name = resource.resource_name if resource.resource_type == TOPIC_RESOURCE else ""

@@ -9,12 +9,14 @@ METADATA_VERSION = "metadata.version"
 METADATA_LEVEL = 30  # 4.3-IV0
 ELR_FEATURE = "eligible.leader.replicas.version"
 TXN_FEATURE = "transaction.version"  # KIP-890: 1: flexible records; 2: each end of a transaction raises the epoch
+GROUP_FEATURE = "group.version"  # KIP-848: 1: the consumer protocol
 
 # What a cluster can be set to. Records are always written in their newest form, so metadata.version has one level.
 SUPPORTED_FEATURES = {
     METADATA_VERSION: (METADATA_LEVEL, METADATA_LEVEL),
     ELR_FEATURE: (0, 1),
     TXN_FEATURE: (0, 2),
+    GROUP_FEATURE: (0, 1),
 }
 # What a broker can live with: a log that another program began may say an earlier level, until somebody raises it.
 READABLE_FEATURES = {**SUPPORTED_FEATURES, METADATA_VERSION: (7, METADATA_LEVEL)}
@@ -22,8 +24,8 @@ UNSUPPORTED = (0, 0)  # what of a feature somebody supports who does not know it
 RESTS_ON = {(ELR_FEATURE, 1): {METADATA_VERSION: 23}}  # 4.0-IV1: records have fields for an ELR (T11)
 
 # From which metadata.version on a new cluster begins with a level, as in Kafka: 4.1-IV0 for ELR, 4.0-IV2 for
-# transactions.
-BEGINS_WITH = {ELR_FEATURE: (1, 26), TXN_FEATURE: (2, 24)}
+# transactions, 4.0-IV0 for groups.
+BEGINS_WITH = {ELR_FEATURE: (1, 26), TXN_FEATURE: (2, 24), GROUP_FEATURE: (1, 22)}
 
 # Of metadata.version, which began with level 7; the names are Kafka's.
 RELEASES = (

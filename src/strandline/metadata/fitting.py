@@ -16,6 +16,7 @@ from typing import Any
 
 from strandline.base.ids import METADATA_TOPIC_ID, NOBODY, OFFSET_MAX, ZERO_UUID, NodeId, TopicIdPartition, uuid_text
 from strandline.metadata import records as r
+from strandline.metadata.configs.group_configs import GROUP_CONFIGS
 from strandline.metadata.configs.node_configs import NODE_CONFIGS
 from strandline.metadata.configs.topic_configs import TOPIC_CONFIGS
 from strandline.metadata.features import READABLE_FEATURES
@@ -87,7 +88,7 @@ def remove_topic(image: Image, record: r.RemoveTopicRecord) -> str | None:
 
 
 def config(image: Image, record: r.ConfigRecord) -> str | None:
-    tables = {r.TOPIC_RESOURCE: TOPIC_CONFIGS, r.BROKER_RESOURCE: NODE_CONFIGS}
+    tables = {r.TOPIC_RESOURCE: TOPIC_CONFIGS, r.BROKER_RESOURCE: NODE_CONFIGS, r.GROUP_RESOURCE: GROUP_CONFIGS}
     key = tables.get(record.resource_type, {}).get(record.name)
     if key is None or record.value is None or key.is_readable(record.value):
         return None

@@ -13,6 +13,7 @@ from strandline.metadata.configs.config_key import ConfigValue
 from strandline.metadata.configs.topic_configs import MIN_ISR_KEY, STATE_KEYS, TOPIC_CONFIGS, topic_default
 from strandline.metadata.records import BROKER_RESOURCE as BROKER_RESOURCE
 from strandline.metadata.records import CLUSTER_DEFAULT as CLUSTER_DEFAULT
+from strandline.metadata.records import GROUP_RESOURCE as GROUP_RESOURCE
 from strandline.metadata.records import NO_LEADER_CHANGE as NO_LEADER_CHANGE
 from strandline.metadata.records import TOPIC_RESOURCE as TOPIC_RESOURCE
 from strandline.metadata.registrations import LOST_DIRECTORY as LOST_DIRECTORY

@@ -37,6 +37,9 @@ from strandline.wire.schema import (
 NO_LEADER_CHANGE = -2  # PartitionChangeRecord.leader: the leader is as before
 TOPIC_RESOURCE = 2  # ConfigRecord.resource_type, by Kafka's ConfigResource.Type ids
 BROKER_RESOURCE = 4
+BROKER_LOGGER_RESOURCE = 8
+CLIENT_METRICS_RESOURCE = 16
+GROUP_RESOURCE = 32
 CLUSTER_DEFAULT = ""  # ConfigRecord.resource_name of the brokers' cluster-wide default
 
 

@@ -143,6 +143,7 @@ APIS = (
     _client(68, "consumer_groups.ConsumerGroupHeartbeat", "0-1"),
     _client(69, "consumer_groups.ConsumerGroupDescribe", "0-1"),
     _controller(73, "brokers.AssignReplicasToDirs"),
+    _client(74, "cluster.ListConfigResources", "0-1"),
     _client(75, "topics.DescribeTopicPartitions", "0"),
     _own(1000, "own.GetReplicaLogInfo"),
     _own(1001, "own.DescribeLosses"),

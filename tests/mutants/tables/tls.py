@@ -153,7 +153,7 @@ TLS = table(
     ),
     Mutant(
         "a key is shown to whoever may describe a broker",
-        "broker/handlers/describe_configs.py",
+        "broker/handlers/configs/describe_configs.py",
         "        value=None if is_sensitive else row.value,\n",
         "        value=row.value,\n",
         Breaks.ANSWERS,

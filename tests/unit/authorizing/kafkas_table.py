@@ -97,6 +97,7 @@ DOCUMENTED = rows("""
     ListTransactions             Describe         TransactionalId
     AllocateProducerIds          ClusterAction    Cluster
     AssignReplicasToDirs         ClusterAction    Cluster
+    ListConfigResources          DescribeConfigs  Cluster
     DescribeTopicPartitions      Describe         Topic
 """)
 

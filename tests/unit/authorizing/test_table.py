@@ -50,6 +50,7 @@ from strandline.wire.messages.cluster.describe_configs import DescribeConfigsReq
 from strandline.wire.messages.cluster.describe_log_dirs import DescribeLogDirsRequest
 from strandline.wire.messages.cluster.describe_quorum import DescribeQuorumRequest
 from strandline.wire.messages.cluster.incremental_alter_configs import IncrementalAlterConfigsRequest
+from strandline.wire.messages.cluster.list_config_resources import ListConfigResourcesRequest
 from strandline.wire.messages.cluster.unregister_broker import UnregisterBrokerRequest
 from strandline.wire.messages.cluster.update_features import UpdateFeaturesRequest
 from strandline.wire.messages.groups.delete_groups import DeleteGroupsRequest
@@ -337,6 +338,7 @@ CASES: tuple[Case, ...] = (
     Case(DescribeQuorumRequest(), 1, C, DESCRIBE, "CONTROLLER"),
     Case(DescribeClusterRequest(endpoint_type=2), 1, C, ALTER, "CONTROLLER"),
     Case(UpdateFeaturesRequest(), 1, C, ALTER),
+    Case(ListConfigResourcesRequest(), 1, C, ((on_cluster(Op.DESCRIBE_CONFIGS),),)),
     Case(UnregisterBrokerRequest(broker_id=77), 0, C, ALTER),
     Case(UnregisterBrokerRequest(broker_id=77), 0, C, ALTER, "CONTROLLER"),
     *(of_controllers(message()) for message in (VoteRequest, EndQuorumEpochRequest, FetchSnapshotRequest)),

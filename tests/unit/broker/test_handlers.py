@@ -22,22 +22,32 @@ from strandline.broker.handlers import (
     api_versions,
     describe_acls,
     describe_cluster,
-    describe_configs,
     describe_topic_partitions,
     find_coordinator,
     metadata,
 )
+from strandline.broker.handlers.configs import describe_configs, list_config_resources
 from strandline.broker.route import BROKER_ROUTES
 from strandline.broker.suspects import GLANCE_MS, Suspects
 from strandline.coordination.partitioning import partition_for
 from strandline.metadata.configs.node_configs import NODE_CONFIGS
-from strandline.metadata.features import ELR_FEATURE, METADATA_LEVEL, METADATA_VERSION, TXN_FEATURE
-from strandline.metadata.image import BROKER_RESOURCE, CLUSTER_DEFAULT, TOPIC_RESOURCE, Broker, Image, Partition, Topic
+from strandline.metadata.features import ELR_FEATURE, GROUP_FEATURE, METADATA_LEVEL, METADATA_VERSION, TXN_FEATURE
+from strandline.metadata.image import (
+    BROKER_RESOURCE,
+    CLUSTER_DEFAULT,
+    GROUP_RESOURCE,
+    TOPIC_RESOURCE,
+    Broker,
+    Image,
+    Partition,
+    Topic,
+)
 from strandline.metadata.security.acls import Acl, AclOperation, AclPermission, PatternType, ResourceType
 from strandline.wire.codec import decode_all, encode_bytes
 from strandline.wire.messages.cluster.api_versions import ApiVersionsRequest
 from strandline.wire.messages.cluster.describe_cluster import DescribeClusterRequest
 from strandline.wire.messages.cluster.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
+from strandline.wire.messages.cluster.list_config_resources import ListConfigResourcesRequest
 from strandline.wire.messages.groups.find_coordinator import FindCoordinatorRequest
 from strandline.wire.messages.security.describe_acls import DescribeAclsRequest
 from strandline.wire.messages.topics.describe_topic_partitions import (
@@ -308,7 +318,8 @@ def test_of_metadata_version_that_level_is_told_to_which_a_cluster_can_be_set(fi
     node.image.features[METADATA_VERSION] = finalized
     answer = ask(api_versions, node, ApiVersionsRequest(), 4)
     told = {row.name: (row.min_version, row.max_version) for row in answer.supported_features}
-    assert told == {METADATA_VERSION: (low, METADATA_LEVEL), ELR_FEATURE: (0, 1), TXN_FEATURE: (0, 2)}
+    others = {ELR_FEATURE: (0, 1), TXN_FEATURE: (0, 2), GROUP_FEATURE: (0, 1)}
+    assert told == {METADATA_VERSION: (low, METADATA_LEVEL), **others}
 
 
 # --- what a client may do
@@ -518,10 +529,54 @@ def test_what_was_set_for_all_brokers_is_all_that_the_cluster_default_shows() ->
     assert [(s.value, s.source) for s in entry.synonyms] == [("7", 3)]
 
 
+def test_a_groups_value_is_its_own_or_the_brokers() -> None:
+    node = FakeNode()
+    key, of_broker = "consumer.session.timeout.ms", "group.consumer.session.timeout.ms"
+    seen = []
+    for step in ("default", "static", "group"):
+        if step == "static":
+            node.config.explicit[of_broker] = 50_000
+        if step == "group":
+            node.image.configs[(GROUP_RESOURCE, "g")] = {key: "60000"}
+            node.image.configs[(GROUP_RESOURCE, "h")] = {key: "55000"}
+        (entry,) = configs(node, GROUP_RESOURCE, "g", (key,)).configs
+        seen.append((entry.value, entry.config_source, entry.read_only))
+    assert seen == [("45000", 5, False), ("50000", 4, False), ("60000", 8, False)]
+    sources = [(s.name, s.value, s.source) for s in entry.synonyms]
+    assert sources == [(key, "60000", 8), (of_broker, "50000", 4), (of_broker, "45000", 5)]
+    found = configs(node, GROUP_RESOURCE, "g", None).configs
+    assert [c.name for c in found] == ["consumer.heartbeat.interval.ms", key]
+    refused = configs(node, GROUP_RESOURCE, "", None)
+    assert (refused.error_code, refused.error_message) == (E.INVALID_REQUEST, "Group name must not be empty")
+
+
+# --- ListConfigResources
+
+
+def test_resources_are_listed_by_their_types_and_version_0_knows_only_client_metrics() -> None:
+    node = FakeNode()
+    node.topic("t", A, 1)
+    node.image.configs[(GROUP_RESOURCE, "g")] = {"consumer.session.timeout.ms": "60000"}
+    node.image.configs[(TOPIC_RESOURCE, "t")] = {"retention.ms": "1"}
+    brokers = [(4, "1"), (4, "2")]
+    rows = [
+        (1, (), E.NONE, [(32, "g"), *brokers, (2, "t")]),
+        (1, (GROUP_RESOURCE,), E.NONE, [(32, "g")]),
+        (1, (TOPIC_RESOURCE, BROKER_RESOURCE), E.NONE, [*brokers, (2, "t")]),
+        (1, (8, 16), E.NONE, []),
+        (1, (TOPIC_RESOURCE, 64), E.UNSUPPORTED_VERSION, []),
+        (0, (), E.NONE, []),
+    ]
+    for version, types, error, listed in rows:
+        answer = ask(list_config_resources, node, ListConfigResourcesRequest(resource_types=types), version)
+        found = [(row.resource_type, row.resource_name) for row in answer.config_resources]
+        assert (answer.error_code, found) == (error, listed), (version, types)
+
+
 def test_documentation_is_given_where_it_is_asked_for() -> None:
     node = FakeNode()
     node.topic("t", A, 1)
-    for kind, name in ((TOPIC_RESOURCE, "t"), (BROKER_RESOURCE, "1")):
+    for kind, name in ((TOPIC_RESOURCE, "t"), (BROKER_RESOURCE, "1"), (GROUP_RESOURCE, "g")):
         resource = DescribeConfigsResource(resource_type=kind, resource_name=name)
         for asked in (True, False):
             request = DescribeConfigsRequest(resources=(resource,), include_documentation=asked)

@@ -14,7 +14,7 @@ from strandline.broker.config import NodeConfig
 from strandline.broker.parts import Parts, auto_topic, prepare
 from strandline.log.directory import DirectoryMeta, write_meta
 from strandline.log.evidence.clean_shutdown import Place, write_clean_shutdown
-from strandline.metadata.features import ELR_FEATURE, METADATA_LEVEL, METADATA_VERSION
+from strandline.metadata.features import ELR_FEATURE, GROUP_FEATURE, METADATA_LEVEL, METADATA_VERSION
 from strandline.sim.world.disk import SimDisk
 from strandline.txn.config import TxnConfig
 
@@ -159,16 +159,16 @@ def test_without_a_bootstrap_file_a_new_cluster_begins_as_the_nodes_file_says(
 
 def test_what_only_another_program_knows_is_not_in_force(disk: SimDisk) -> None:
     """Kafka's own tool writes the file with all of Kafka's features, at a metadata.version of its release."""
-    write_bootstrap(disk, "/m", {METADATA_VERSION: 29, "group.version": 1, ELR_FEATURE: 1}, Instant(0))
+    write_bootstrap(disk, "/m", {METADATA_VERSION: 29, "share.version": 1, ELR_FEATURE: 1}, Instant(0))
     assert start(disk).initial_features == {METADATA_VERSION: METADATA_LEVEL, ELR_FEATURE: 1}
 
 
 def test_a_new_cluster_begins_as_the_first_snapshot_of_its_metadata_log_says(disk: SimDisk) -> None:
     """Where Kafka's own tool of newer releases formatted the directory, as it was told to without ELR."""
-    write_bootstrap(disk, "/m", {METADATA_VERSION: 29, "group.version": 1}, Instant(0))
+    write_bootstrap(disk, "/m", {METADATA_VERSION: 29, GROUP_FEATURE: 1}, Instant(0))
     disk.make_directory("/m/__cluster_metadata-0")
     disk.rename("/m/bootstrap.checkpoint", "/m/__cluster_metadata-0/00000000000000000000-0000000000.checkpoint")
-    assert start(disk).initial_features == {METADATA_VERSION: METADATA_LEVEL}
+    assert start(disk).initial_features == {METADATA_VERSION: METADATA_LEVEL, GROUP_FEATURE: 1}
 
 
 def test_a_new_cluster_begins_with_the_users_of_the_bootstrap_file(disk: SimDisk) -> None:

@@ -9,7 +9,7 @@ import pytest
 from strandline.base.ids import parse_uuid
 from strandline.broker.bootstrap_file import initial_features, initial_users
 from strandline.broker.config import NodeConfig
-from strandline.metadata.features import ELR_FEATURE, METADATA_LEVEL, METADATA_VERSION, TXN_FEATURE
+from strandline.metadata.features import ELR_FEATURE, GROUP_FEATURE, METADATA_LEVEL, METADATA_VERSION, TXN_FEATURE
 from strandline.server.storage.disk import RealDisk
 from strandline.server.storage.formatting import NotFormattable, format_node, random_uuid_text
 
@@ -37,7 +37,8 @@ def test_a_refused_format_leaves_the_other_directories_alone(tmp_path: Path) -> 
 
 
 ELR_OFF = "eligible.leader.replicas.enabled"
-WITHOUT_ELR = {METADATA_VERSION: METADATA_LEVEL, TXN_FEATURE: 2}
+WITHOUT_GROUP = {METADATA_VERSION: METADATA_LEVEL, TXN_FEATURE: 2}
+WITHOUT_ELR = {**WITHOUT_GROUP, GROUP_FEATURE: 1}
 WITH_ELR = {**WITHOUT_ELR, ELR_FEATURE: 1}
 BEGINNINGS = [
     ("nothing is said", {}, {}, WITH_ELR),
@@ -48,8 +49,9 @@ BEGINNINGS = [
         "the command wants the first transactions",
         {ELR_OFF: "false"},
         {TXN_FEATURE: 0},
-        {METADATA_VERSION: METADATA_LEVEL},
+        {METADATA_VERSION: METADATA_LEVEL, GROUP_FEATURE: 1},
     ),
+    ("the command wants no consumer protocol", {}, {GROUP_FEATURE: 0}, {**WITHOUT_GROUP, ELR_FEATURE: 1}),
     (
         "the command says yes, the file no",
         {ELR_OFF: "false"},
@@ -81,7 +83,7 @@ def test_a_directory_that_is_formatted_keeps_what_it_begins_with(tmp_path: Path)
 @pytest.mark.parametrize(
     ("level", "why"),
     [
-        ("group.version=1", "Unsupported feature: group.version. Supported features are: eligible.leader.replicas"),
+        ("share.version=1", "Unsupported feature: share.version. Supported features are: eligible.leader.replicas"),
         (f"{ELR_FEATURE}=2", "cannot begin with level 2: levels 0 to 1 are supported"),
         (f"{METADATA_VERSION}=25", "cannot begin with level 25: levels 30 to 30 are supported"),
         ("nonsense", "is not NAME=LEVEL"),

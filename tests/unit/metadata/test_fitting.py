@@ -10,7 +10,7 @@ from strandline.base.ids import METADATA_TOPIC_ID, OFFSET_MAX, ZERO_UUID, Uuid
 from strandline.metadata import records as r
 from strandline.metadata.features import METADATA_LEVEL, METADATA_VERSION
 from strandline.metadata.fitting import DESCRIBED_MAX, EPOCH_END, WHY_UNFIT, described, why_unfit
-from strandline.metadata.image import BROKER_RESOURCE, TOPIC_RESOURCE, Image
+from strandline.metadata.image import BROKER_RESOURCE, GROUP_RESOURCE, TOPIC_RESOURCE, Image
 from strandline.metadata.replay import APPLY
 
 U = Uuid(b"u" * 16)
@@ -77,6 +77,11 @@ ROWS = [
             config(BROKER_RESOURCE, "1", "of.another.program", "soon"),
             config(100, "1", "log.retention.ms", "soon"),
         ],
+    ),
+    Row(
+        config(GROUP_RESOURCE, "g", "consumer.session.timeout.ms", "soon"),
+        "'soon' is not a valid value of consumer.session.timeout.ms",
+        [config(GROUP_RESOURCE, "g", "share.session.timeout.ms", "soon")],
     ),
     Row(broker(broker_id=-1), "no broker -1 registers", [broker(broker_epoch=41)]),
     Row(broker(broker_epoch=-1), "with epoch -1"),

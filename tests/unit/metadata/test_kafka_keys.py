@@ -9,6 +9,7 @@ from tests.rows import each
 
 from strandline.metadata.configs.config_key import ConfigKey, show_value
 from strandline.metadata.configs.dynamic_configs import update_mode
+from strandline.metadata.configs.group_configs import GROUP_CONFIGS
 from strandline.metadata.configs.node_configs import NODE_CONFIGS
 from strandline.metadata.configs.topic_configs import TOPIC_CONFIGS
 
@@ -334,6 +335,20 @@ def test_a_nodes_key_is_kafkas(row: Row) -> None:
     check_limits(key, limits)
 
 
+GROUPS = """
+consumer.heartbeat.interval.ms INT 5000 group.consumer.heartbeat.interval.ms >=1
+consumer.session.timeout.ms INT 45000 group.consumer.session.timeout.ms >=1
+"""
+
+
+@each("row", rows(GROUPS), ids=names)
+def test_a_groups_key_is_kafkas(row: Row) -> None:
+    name, kind, default, of_broker, limits = row
+    key = GROUP_CONFIGS[name]
+    assert (key.name, key.type, show_value(key.default), key.synonyms) == (name, kind, default, ((of_broker, 1),))
+    check_limits(key, limits)
+
+
 @each("row", rows(TOPICS), ids=names)
 def test_a_topics_key_is_kafkas(row: Row) -> None:
     name, kind, default, of_broker, limits = row
@@ -351,6 +366,7 @@ def test_no_key_is_made_up() -> None:
     known = {row[0] for row in rows(NODES) + rows(TLS) + rows(SASL) + rows(PROPOSED)}
     assert [name for name in NODE_CONFIGS if name not in known and not name.startswith(FURTHER)] == []
     assert set(TOPIC_CONFIGS) == {row[0] for row in rows(TOPICS)} | {"unclean.recovery.strategy"}
+    assert set(GROUP_CONFIGS) == {row[0] for row in rows(GROUPS)}
     assert known.issuperset(OF_THE_CHAPTER)
 
 

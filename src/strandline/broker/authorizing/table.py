@@ -124,6 +124,7 @@ ROWS: dict[int, Judge] = {
     68: groups.consumer_heartbeat,
     69: groups.describe_consumers,
     73: of_nodes,  # AssignReplicasToDirs
+    74: on_cluster(DESCRIBE_CONFIGS),  # ListConfigResources
     75: topics.describe_topic_partitions,
     1000: cluster.replica_logs,
     1001: cluster.describe_losses,

@@ -1,4 +1,5 @@
-"""`strandline configs`: what topics and brokers are set to, and where from; changes of it. Options as kafka-configs.
+"""`strandline configs`: what topics, brokers and groups are set to, and where from; changes of it. Options as
+kafka-configs.
 
 Users, clients and ips, which have quotas and credentials, are the matter of `cli.security.client_configs`.
 """
@@ -12,7 +13,7 @@ from typing import Annotated, Any, Literal
 from cyclopts import App, Parameter
 from msgspec.structs import replace
 
-from strandline.base.errors import ErrorCode
+from strandline.base.errors import ErrorCode, message_of
 from strandline.cli.connect import HERE, Json, OfCluster, fail
 from strandline.cli.security.client_configs import DEFAULT, KINDS, alter_clients, describe_clients, names_in_order
 from strandline.client.ask import Servers, ask_any, config_of
@@ -22,28 +23,37 @@ from strandline.wire.messages.cluster.incremental_alter_configs import (
     AlterConfigsResource,
     IncrementalAlterConfigsRequest,
 )
+from strandline.wire.messages.cluster.list_config_resources import ListConfigResourcesRequest
 from strandline.wire.messages.topics.metadata import MetadataRequest
 
-app = App(name="configs", help="Show and change configurations of topics and brokers, and of users, clients and ips.")
+app = App(
+    name="configs", help="Show and change configurations of topics, brokers and groups, and of users, clients and ips."
+)
 
-NUMBERS = {"topics": 2, "brokers": 4}
+NUMBERS = {"topics": 2, "brokers": 4, "groups": 32}
+OWN_SOURCES = {"topics": (1,), "brokers": (2, 3), "groups": (8,)}
 SOURCES = {
     1: "DYNAMIC_TOPIC_CONFIG",
     2: "DYNAMIC_BROKER_CONFIG",
     3: "DYNAMIC_DEFAULT_BROKER_CONFIG",
     4: "STATIC_BROKER_CONFIG",
     5: "DEFAULT_CONFIG",
+    8: "DYNAMIC_GROUP_CONFIG",
 }
 SET, DELETE = 0, 1
 CLUSTER_DEFAULT = ""
 
 Type = Annotated[
-    list[Literal["topics", "brokers", "users", "clients", "ips"]],
-    Parameter(help="topics, brokers, users, clients or ips; users and clients may be named together", negative=""),
+    list[Literal["topics", "brokers", "groups", "users", "clients", "ips"]],
+    Parameter(
+        help="topics, brokers, groups, users, clients or ips; users and clients may be named together", negative=""
+    ),
 ]
 Name = Annotated[
     list[str] | None,
-    Parameter(help="the topic, broker's id, user, client id or address; all of them if it is omitted", negative=""),
+    Parameter(
+        help="the topic, broker's id, group, user, client id or address; all of them if it is omitted", negative=""
+    ),
 ]
 Default = Annotated[
     int,
@@ -89,7 +99,7 @@ def alter(
     *,
     entity_type: Type,
     entity_name: Annotated[
-        list[str] | None, Parameter(help="the topic, broker's id, user, client id or address", negative="")
+        list[str] | None, Parameter(help="the topic, broker's id, group, user, client id or address", negative="")
     ] = None,
     entity_default: Default = 0,
     add_config: Annotated[str, Parameter(help="K1=V1,K2=[V2,V3]; a value with commas needs brackets")] = "",
@@ -138,6 +148,10 @@ def entity(types: Sequence[str], names: Sequence[str]) -> tuple[str, str | None]
 
 
 def every(bootstrap: Servers, kind: str) -> list[str]:
+    if kind == "groups":
+        answer = ask_any(bootstrap, ListConfigResourcesRequest(resource_types=(NUMBERS[kind],)), 1)
+        refuse(answer)
+        return [resource.resource_name for resource in answer.config_resources]
     metadata = ask_any(bootstrap, MetadataRequest(topics=None), 12)
     if kind == "topics":
         return sorted(topic.name for topic in metadata.topics)
@@ -164,18 +178,18 @@ def described(bootstrap: Servers, kind: str, name: str) -> Any:
 
 
 def altered_keys(bootstrap: Servers, kind: str, name: str) -> list[str]:
-    own = {"topics": 1, "brokers": 2}[kind] if name != CLUSTER_DEFAULT else 3
+    own = OWN_SOURCES[kind][-1 if name == CLUSTER_DEFAULT else 0]
     return [c.name for c in described(bootstrap, kind, name) if any(s.source == own for s in c.synonyms)]
 
 
 def refuse(result: Any) -> None:
     error = ErrorCode(result.error_code)
     if error is not ErrorCode.NONE:
-        fail(f"{result.error_message or error.name} ({error.name})")
+        message = getattr(result, "error_message", None) or message_of(error)
+        fail(f"{message} ({error.name})")
 
 
 def rows_of(bootstrap: Servers, kind: str, name: str, everything: bool) -> list[dict[str, Any]]:
-    dynamic = (1,) if kind == "topics" else (2, 3)
     return [
         {
             "entity_type": kind,
@@ -189,7 +203,7 @@ def rows_of(bootstrap: Servers, kind: str, name: str, everything: bool) -> list[
             "documentation": config.documentation,
         }
         for config in described(bootstrap, kind, name)
-        if everything or config.config_source in dynamic
+        if everything or config.config_source in OWN_SOURCES[kind]
     ]
 
 

@@ -1,13 +1,17 @@
 """What each configuration key is for, in one or two sentences; DescribeConfigs and docs/configs.md have it from here.
 
 Invariants (tested):
-  - every key of both tables has its text; a broker's key that is a topic's default has that topic key's;
+  - every key of the three tables has its text; a broker's key that is a topic's default has that topic key's;
   - a key that nothing reads says so, and why.
 """
 
 from strandline.metadata.configs.config_key import ConfigKey
 from strandline.metadata.configs.topic_configs import TOPIC_CONFIGS
 
+OF_GROUPS = {
+    "consumer.heartbeat.interval.ms": "How often a member of this consumer group sends a heartbeat.",
+    "consumer.session.timeout.ms": "How long a member of this consumer group may be silent.",
+}
 OF_TOPICS = {
     "cleanup.policy": "What happens to old records: delete them, compact to the last record of every key, or both.",
     "compression.gzip.level": "The level of gzip if compression.type is gzip; -1 is the library's default.",
@@ -339,7 +343,8 @@ WITHOUT_EFFECT = {
 
 
 def documentation(key: ConfigKey) -> str:
-    text, reason = OF_TOPICS.get(key.name) or OF_NODES.get(key.name) or default_of(key.name), why_without_effect(key)
+    own = OF_TOPICS.get(key.name) or OF_NODES.get(key.name) or OF_GROUPS.get(key.name)
+    text, reason = own or default_of(key.name), why_without_effect(key)
     return text if reason is None else f"{text} Accepted without effect here: {reason}."
 
 

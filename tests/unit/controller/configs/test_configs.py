@@ -8,7 +8,7 @@ from tests.rows import each
 from tests.unit.controller.cluster import Cluster
 
 from strandline.base.errors import ErrorCode
-from strandline.metadata.image import BROKER_RESOURCE, TOPIC_RESOURCE
+from strandline.metadata.image import BROKER_RESOURCE, GROUP_RESOURCE, TOPIC_RESOURCE
 from strandline.metadata.records import ConfigRecord, FeatureLevelRecord
 from strandline.wire.messages.cluster import alter_configs
 from strandline.wire.messages.cluster.incremental_alter_configs import (
@@ -34,6 +34,13 @@ def topic(*rows: tuple[str, int, str | None], name: str = "t") -> AlterConfigsRe
 
 def broker(*rows: tuple[str, int, str | None], name: str = "") -> AlterConfigsResource:
     return resource(BROKER_RESOURCE, name, *rows)
+
+
+def group(*rows: tuple[str, int, str | None], name: str = "g") -> AlterConfigsResource:
+    return resource(GROUP_RESOURCE, name, *rows)
+
+
+SESSION, HEARTBEAT = "consumer.session.timeout.ms", "consumer.heartbeat.interval.ms"
 
 
 def alter(cluster: Cluster, *resources: AlterConfigsResource, validate_only: bool = False) -> Any:
@@ -99,6 +106,40 @@ REFUSED = [
         E.INVALID_CONFIG,
         "Tiered Storage functionality is disabled in the broker. Topic cannot be configured with remote log storage.",
     ),
+    (group((SESSION, SET, "50000"), name=""), E.INVALID_REQUEST, "Default group resources are not allowed."),
+    (group(("session.timeout.ms", SET, "1")), E.INVALID_CONFIG, "Unknown group config name: session.timeout.ms"),
+    (group(("share.session.timeout.ms", SET, "1")), E.INVALID_CONFIG, None),
+    (
+        group((SESSION, SET, "0")),
+        E.INVALID_CONFIG,
+        f"Invalid value 0 for configuration {SESSION}: Value must be at least 1",
+    ),
+    (
+        group((SESSION, SET, "44999")),
+        E.INVALID_CONFIG,
+        f"{SESSION} must be greater than or equal to group.consumer.min.session.timeout.ms",
+    ),
+    (
+        group((SESSION, SET, "60001")),
+        E.INVALID_CONFIG,
+        f"{SESSION} must be less than or equal to group.consumer.max.session.timeout.ms",
+    ),
+    (
+        group((HEARTBEAT, SET, "4999")),
+        E.INVALID_CONFIG,
+        f"{HEARTBEAT} must be greater than or equal to group.consumer.min.heartbeat.interval.ms",
+    ),
+    (
+        group((HEARTBEAT, SET, "15001")),
+        E.INVALID_CONFIG,
+        f"{HEARTBEAT} must be less than or equal to group.consumer.max.heartbeat.interval.ms",
+    ),
+    (group((SESSION, SET, None)), E.INVALID_REQUEST, f"Null value not supported for : {SESSION}"),
+    (
+        group((SESSION, APPEND, "1")),
+        E.INVALID_CONFIG,
+        f"Can't APPEND to key {SESSION} because its type is not LIST.",
+    ),
     (resource(8, "", ("log.level", SET, "1")), E.INVALID_REQUEST, "Unexpected resource type 8."),
 ]
 
@@ -130,6 +171,22 @@ def test_set_and_delete() -> None:
     before = len(cluster.log.records)
     assert alter(cluster, topic(("retention.ms", DELETE, None)))[0].error_code == E.NONE
     assert len(cluster.log.records) == before
+
+
+def test_a_group_is_configured_whether_it_exists_or_not_and_loses_all_that_the_older_request_does_not_name() -> None:
+    cluster = ready()
+    assert alter(cluster, group((SESSION, SET, "60000"), (HEARTBEAT, SET, "15000")))[0].error_code == E.NONE
+    assert cluster.image.configs[(GROUP_RESOURCE, "g")] == {SESSION: "60000", HEARTBEAT: "15000"}
+    before = len(cluster.log.records)
+    assert alter(cluster, group((SESSION, SET, "60000")))[0].error_code == E.NONE
+    assert len(cluster.log.records) == before, "it has this value"
+    rows = (alter_configs.AlterableConfig(name=SESSION, value="45000"),)
+    older = alter_configs.AlterConfigsResource(resource_type=GROUP_RESOURCE, resource_name="g", configs=rows)
+    (result,) = cluster.ask(alter_configs.AlterConfigsRequest(resources=(older,)), 2).responses
+    assert result.error_code == E.NONE
+    assert cluster.image.configs[(GROUP_RESOURCE, "g")] == {SESSION: "45000"}
+    assert alter(cluster, group((SESSION, DELETE, None)))[0].error_code == E.NONE
+    assert cluster.image.configs == NOTHING_SET
 
 
 def test_append_starts_from_the_default_and_subtract_takes_away() -> None:

@@ -10,8 +10,9 @@ from strandline.base.errors import ErrorCode
 from strandline.base.ids import NodeId
 from strandline.controller.basis import ControllerConfig
 from strandline.controller.controller import Controller
+from strandline.group.consumer.settings import is_consumer_protocol_finalized
 from strandline.metadata.configs.topic_configs import MIN_ISR_KEY
-from strandline.metadata.features import ELR_FEATURE, METADATA_VERSION, TXN_FEATURE
+from strandline.metadata.features import ELR_FEATURE, GROUP_FEATURE, METADATA_VERSION, TXN_FEATURE
 from strandline.metadata.image import BROKER_RESOURCE, Image
 from strandline.metadata.records import ConfigRecord, FeatureLevelRecord
 from strandline.wire.messages.brokers.broker_registration import Feature
@@ -22,6 +23,7 @@ UPGRADE, SAFE_DOWNGRADE, UNSAFE_DOWNGRADE = 1, 2, 3
 OLDER = (
     Feature(name=METADATA_VERSION, min_supported_version=7, max_supported_version=30),
     Feature(name=TXN_FEATURE, min_supported_version=0, max_supported_version=2),
+    Feature(name=GROUP_FEATURE, min_supported_version=0, max_supported_version=1),
 )
 
 
@@ -48,6 +50,19 @@ def test_a_new_cluster_has_the_newest_transactions_and_may_go_back_to_any_older_
         assert made.image.features.get(TXN_FEATURE, 0) == level
     assert update(made, (TXN_FEATURE, 2)) == (E.NONE, "")
     assert update(made, (TXN_FEATURE, 3))[0] == E.INVALID_UPDATE_VERSION
+
+
+def test_a_new_cluster_has_the_consumer_protocol_and_an_older_one_until_somebody_says_so_does_not() -> None:
+    made = Cluster(brokers=3)
+    assert made.image.features[GROUP_FEATURE] == 1
+    assert update(made, (GROUP_FEATURE, 2))[0] == E.INVALID_UPDATE_VERSION
+    assert update(made, (GROUP_FEATURE, 0), kind=SAFE_DOWNGRADE) == (E.NONE, "")
+    assert GROUP_FEATURE not in made.image.features
+    assert update(made, (GROUP_FEATURE, 1)) == (E.NONE, "")
+    older = Image()
+    older.apply(FeatureLevelRecord(name=METADATA_VERSION, feature_level=29))
+    assert not is_consumer_protocol_finalized(older)
+    assert is_consumer_protocol_finalized(made.image)
 
 
 def test_to_validate_writes_nothing() -> None:

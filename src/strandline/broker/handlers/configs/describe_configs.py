@@ -1,4 +1,4 @@
-"""DescribeConfigs: every setting of a topic or a broker, with where its value comes from (KIP-226).
+"""DescribeConfigs: every setting of a topic, a broker or a group, with where its value comes from (KIP-226).
 
 Synonyms are all sources that have a value, the one in force first, each with the name and in the unit of its own key:
 a topic's `retention.ms` may come from a broker's `log.retention.hours`.
@@ -17,9 +17,10 @@ from strandline.broker.handlers.port import NodePort
 from strandline.metadata.configs.config_docs import documentation
 from strandline.metadata.configs.config_key import TYPE_NUMBERS, ConfigKey, show_value
 from strandline.metadata.configs.dynamic_configs import DYNAMIC_NODE_KEYS, is_dynamic, synonyms_of
+from strandline.metadata.configs.group_configs import GROUP_CONFIGS
 from strandline.metadata.configs.tls_configs import listener_and_key, prefixed
 from strandline.metadata.configs.topic_configs import SHOWN, STATE_KEYS
-from strandline.metadata.image import BROKER_RESOURCE, CLUSTER_DEFAULT, TOPIC_RESOURCE
+from strandline.metadata.image import BROKER_RESOURCE, CLUSTER_DEFAULT, GROUP_RESOURCE, TOPIC_RESOURCE
 from strandline.wire.messages.cluster.describe_configs import (
     DescribeConfigsRequest,
     DescribeConfigsResource,
@@ -30,7 +31,7 @@ from strandline.wire.messages.cluster.describe_configs import (
 )
 
 # ConfigSource numbers of the protocol.
-TOPIC, DYNAMIC_BROKER, DYNAMIC_DEFAULT, STATIC, DEFAULT = 1, 2, 3, 4, 5
+TOPIC, DYNAMIC_BROKER, DYNAMIC_DEFAULT, STATIC, DEFAULT, GROUP = 1, 2, 3, 4, 5, 8
 
 
 class Setting(Value, frozen=True):
@@ -72,6 +73,10 @@ def describe(
                 why = f"Unexpected broker id, expected {node.me} or empty string, but received {name}"
                 return refused(resource, ErrorCode.INVALID_REQUEST, why)
             rows = [*of_broker_keys(node), *of_listeners(node)] if name else of_all_brokers(node)
+        case kind if kind == GROUP_RESOURCE:
+            if not name:
+                return refused(resource, ErrorCode.INVALID_REQUEST, "Group name must not be empty")
+            rows = [of_group(node, name, key) for key in GROUP_CONFIGS.values()]
         case kind:
             return refused(resource, ErrorCode.INVALID_REQUEST, f"Unsupported resource type: {kind}")
     wanted = resource.configuration_keys
@@ -108,6 +113,14 @@ def of_topic(node: NodePort, topic: str, key: ConfigKey) -> Described:
     value, source = node.image.config_in_force(topic, key.name, node.config.explicit, str(node.me))
     assert not found or found[0].source == source, "the source in force comes first"
     return Described(key, show_value(value), source, tuple(found))
+
+
+def of_group(node: NodePort, group: str, key: ConfigKey) -> Described:
+    """As in Kafka, a group that nobody configured has all keys, with the broker's values."""
+    own = node.image.configs.get((GROUP_RESOURCE, group), {})
+    found = [Setting(key.name, own[key.name], GROUP)] if key.name in own else []
+    found += broker_settings(node, [name for name, _ in key.synonyms])
+    return Described(key, found[0].value, found[0].source, tuple(found))
 
 
 def of_broker(node: NodePort, key: ConfigKey) -> Described:
