@@ -8,6 +8,7 @@ from strandline.base.errors import ErrorCode
 from strandline.base.ids import Uuid
 from strandline.group.consumer.group import ConsumerGroup
 from strandline.group.consumer.member import Held, Member
+from strandline.group.shards.shard import Shard
 from strandline.wire.messages.consumer_groups.consumer_group_describe import ConsumerGroupDescribeRequest
 from strandline.wire.messages.consumer_groups.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequest,
@@ -103,3 +104,16 @@ class Consumers(Coordination):
 
 def error_of(answer: ConsumerGroupHeartbeatResponse) -> tuple[ErrorCode, str | None]:
     return ErrorCode(answer.error_code), answer.error_message
+
+
+def state(world: Consumers) -> Any:
+    return replica(world.shard)
+
+
+def replica(shard: Shard) -> dict[str, Any]:
+    """All that is replicated of the consumer groups."""
+    return {
+        group_id: {key: value for key, value in vars(group).items() if key != "is_stale"}
+        for group_id, group in shard.groups.items()
+        if isinstance(group, ConsumerGroup)
+    }

@@ -15,7 +15,7 @@ from strandline.group.config import GroupConfig
 from strandline.group.coordinator import Groups
 from strandline.group.shards.shard import Shard
 from strandline.metadata.image import Image
-from strandline.metadata.records import PartitionRecord, RemoveTopicRecord, TopicRecord
+from strandline.metadata.records import PartitionRecord, RegisterBrokerRecord, RemoveTopicRecord, TopicRecord
 from strandline.wire.batch import read_header
 from strandline.wire.codec import decode_all, encode_bytes
 from strandline.wire.control import EndTxnMarker, build_end_txn, decode_control
@@ -133,6 +133,17 @@ class Coordination:
             for p in range(partitions)
         ]
         self.image.apply_all([TopicRecord(name=name, topic_id=topic_id), *rows])
+        self.apply()
+
+    def grow(self, name: str, partitions: int) -> None:
+        topic = self.image.topics[self.image.topic_ids[name]]
+        for p in range(len(topic.partitions), partitions):
+            row = PartitionRecord(partition_id=p, topic_id=topic.topic_id, replicas=(1,), isr=(1,), leader=1)
+            self.image.apply(row)
+        self.apply()
+
+    def register(self, node: int, rack: str) -> None:
+        self.image.apply(RegisterBrokerRecord(broker_id=node, rack=rack, broker_epoch=1))
         self.apply()
 
     def delete(self, name: str) -> None:
