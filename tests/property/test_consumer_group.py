@@ -1,5 +1,5 @@
-"""Consumers that join, report, revoke, leave, vanish and return in any order, on a coordinator that fails over and whose
-log refuses, loses sight of and commits what it writes.
+"""Consumers that join, report, revoke, leave, vanish and return in any order, on a coordinator that fails over and
+whose log refuses, loses sight of and commits what it writes.
 
 Laws:
   - no partition is owned by two members: not in the coordinator's memory (`check`), and not among the consumers, each

@@ -250,9 +250,9 @@ def test_a_member_that_is_silent_for_its_session_is_removed_and_others_get_what_
 def test_a_member_that_does_not_revoke_within_its_rebalance_timeout_is_removed(world: Consumers) -> None:
     a, b = world.consumer("a"), world.consumer("b")
     a.beat()
-    for _ in range(3):
+    for rack in ("r1", "r2", "r3"):
         world.wait(REBALANCE_MS // 3 - 1)
-        a.beat(topic_partitions=world.rows(ALL))
+        a.beat(topic_partitions=world.rows(ALL), rack_id=rack)
         b.beat()
     assert world.consumers.members.keys() == {"a", "b"}
     world.wait(3)
@@ -333,6 +333,16 @@ def test_a_static_member_that_comes_back_has_its_partitions_without_a_rebalance(
         E.FENCED_INSTANCE_ID,
         "Static member a with instance id i was fenced by member a2.",
     )
+
+
+def test_a_static_member_that_has_left_for_a_while_speaks_with_no_older_epoch(world: Consumers) -> None:
+    a = world.consumer("a", instance="i")
+    a.beat(server_assignor="range")
+    a.leave(-2)
+    assert (world.member("a").epoch, world.member("a").previous_epoch) == (-2, 1)
+    for epoch in (1, 2):
+        fenced = world.ask(a.request(member_epoch=epoch, topic_partitions=a.owned()))
+        assert error_of(fenced)[0] is E.FENCED_MEMBER_EPOCH
 
 
 def test_a_static_member_that_comes_back_with_its_own_id_is_the_same_member(world: Consumers) -> None:

@@ -1,4 +1,4 @@
-"""KIP-848, the coordinator's side: the memory says what the log says, and no answer says more than what is committed."""
+"""KIP-848, the coordinator's side: memory says what the log says, and no answer says more than what is committed."""
 
 import pytest
 from msgspec.structs import replace
@@ -9,6 +9,7 @@ from strandline.base.errors import ErrorCode as E
 from strandline.base.time import Instant
 from strandline.group.offsets.offsets import batch_of
 from strandline.wire.messages.consumer_groups import records as r
+from strandline.wire.messages.groups.delete_groups import DeleteGroupsRequest
 
 
 @pytest.fixture
@@ -175,6 +176,21 @@ def test_a_group_of_kafka_before_4_1_has_no_hash_and_its_record_for_that_is_dele
     assert not world.consumers.has_partition_metadata
     assert world.member("a").held_since(topic_id, 0) == 3, "the member's epoch stands for what the record does not say"
     assert world.ask(commit_request(1, "a", 3), 9).topics[0].partitions[0].error_code == E.NONE
+
+
+def test_nothing_is_left_of_a_group_that_is_deleted_whatever_its_log_has(world: Consumers) -> None:
+    written(
+        world,
+        (r.ConsumerGroupMetadataKey(group="g"), r.ConsumerGroupMetadataValue(epoch=3)),
+        (r.ConsumerGroupPartitionMetadataKey(group="g"), r.ConsumerGroupPartitionMetadataValue()),
+        (
+            r.ConsumerGroupRegularExpressionKey(group="g", regular_expression="t"),
+            r.ConsumerGroupRegularExpressionValue(topics=("t",)),
+        ),
+    )
+    reloaded(world)
+    world.ask(DeleteGroupsRequest(groups_names=("g",)))
+    assert (world.shard.groups, world.log.live_keys()) == ({}, [])
 
 
 def test_of_two_members_with_one_partition_the_later_record_is_right(world: Consumers) -> None:

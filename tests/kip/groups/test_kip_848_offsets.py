@@ -114,9 +114,12 @@ def test_offsets_are_shown_to_a_member_of_the_present_epoch_and_to_who_claims_to
 def test_offsets_expire_in_a_group_with_members_if_nobody_is_subscribed_to_their_topic() -> None:
     world = Consumers(offsets_retention_ms=20_000, offsets_retention_check_ms=10_000)
     a = world.consumer("a")
+    world.wait(30_000)
+    assert world.consumers.members.keys() == {"a"}, "a group with members and without offsets"
     for topic in ("t", "u"):
         answer = world.ask(commit_request(7, "a", 1, topic=topic), 9)
         assert answer.topics[0].partitions[0].error_code == 0
+    a.beat()
     world.wait(30_000)
     world.commit()
     assert list(world.shard.offsets["g"]) == [("t", 0)]
@@ -124,4 +127,4 @@ def test_offsets_expire_in_a_group_with_members_if_nobody_is_subscribed_to_their
     world.wait(10_000)
     world.commit()
     assert (world.shard.offsets, world.shard.groups) == ({}, {}), "and with the last of them the group"
-    assert world.reload().groups == {}
+    assert world.log.live_keys() == []

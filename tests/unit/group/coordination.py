@@ -19,6 +19,7 @@ from strandline.metadata.records import PartitionRecord, RegisterBrokerRecord, R
 from strandline.wire.batch import read_header
 from strandline.wire.codec import decode_all, encode_bytes
 from strandline.wire.control import EndTxnMarker, build_end_txn, decode_control
+from strandline.wire.messages.groups.group_records import GroupKey, decode_key
 from strandline.wire.messages.groups.heartbeat import HeartbeatRequest
 from strandline.wire.messages.groups.join_group import JoinGroupRequest, JoinGroupRequestProtocol, JoinGroupResponse
 from strandline.wire.messages.groups.leave_group import LeaveGroupRequest, LeaveGroupResponse, MemberIdentity
@@ -102,6 +103,14 @@ class HeldLog:
                     yield Replayed(None, marker, *producer)
                 else:
                     yield Replayed(record, None, *producer)
+
+    def live_keys(self) -> list[GroupKey]:
+        """What compaction leaves: keys whose last record is no tombstone."""
+        last = {}
+        for row in self.replay("", 0):
+            if row.record is not None:
+                last[bytes(row.record.key or b"")] = row.record.value
+        return [key for raw, value in last.items() if value is not None and (key := decode_key(raw)) is not None]
 
     def leads(self, topic: str, partition: int) -> LeaderEpoch | None:
         return self.epoch

@@ -3,7 +3,6 @@
 from collections import Counter
 from collections.abc import Iterable
 
-from strandline.base.ids import Uuid
 from strandline.base.time import Instant
 from strandline.group.assignors.spec import GroupSpec, MemberSpec, TopicSpec
 from strandline.group.assignors.table import ASSIGNORS
@@ -40,7 +39,6 @@ class Draft:
         self.target_epoch = group.target_epoch
         self.records: list[Record] = []
         self.has_looked = False
-        self.successors: dict[str, str] = {}  # of static members' ids
 
     # --- members
 
@@ -51,7 +49,6 @@ class Draft:
         self.remove(old.member_id)
         self.members[new.member_id] = new
         self.target[new.member_id] = target
-        self.successors[old.member_id] = new.member_id
         self.records += member_tombstones(group_id, old.member_id)
         self.records += [
             member_record(group_id, new),
@@ -62,10 +59,6 @@ class Draft:
     def remove(self, member_id: str) -> None:
         del self.members[member_id]
         self.target.pop(member_id, None)
-
-    def owner_of(self, topic_id: Uuid, partition: int) -> str | None:
-        owner = self.group.owner_of(topic_id, partition)
-        return None if owner is None else self.successors.get(owner, owner)
 
     def assignor(self) -> str:
         return preferred_assignor(self.members.values(), self.config)

@@ -107,7 +107,7 @@ class Planner:
         """The member one step further, with the record of that."""
         target = draft.target.get(member.member_id, {})
         subscribed = ids_of(self.topics.image, draft.topics_of(member))
-        moved = reconciled(member, draft.target_epoch, target, draft.owner_of, owned, subscribed)
+        moved = reconciled(member, draft.target_epoch, target, draft.group.owner_of, owned, subscribed)
         if moved != member:
             draft.records.append(current_record(draft.group.group_id, moved))
         return moved
