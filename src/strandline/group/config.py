@@ -21,21 +21,3 @@ class GroupConfig(Value, frozen=True):
     consumer_assignors: tuple[str, ...] = (UNIFORM, RANGE)  # the first one is the default
     consumer_migration_policy: str = BIDIRECTIONAL
     is_consumer_protocol_enabled: bool = True
-
-
-class ConsumerTimeouts(Value, frozen=True):
-    """How often the members of one group send heartbeats, and how long one may be silent."""
-
-    session_ms: int
-    heartbeat_ms: int
-
-
-class ConfigsOfGroups:
-    """What counts for one group."""
-
-    def __init__(self, config: GroupConfig) -> None:
-        self.config = config
-
-    def configs_of(self, group_id: str) -> ConsumerTimeouts:
-        del group_id  # no group has settings of its own yet
-        return ConsumerTimeouts(self.config.consumer_session_timeout_ms, self.config.consumer_heartbeat_interval_ms)

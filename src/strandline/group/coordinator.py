@@ -15,7 +15,7 @@ from strandline.base.ports import Rng
 from strandline.base.time import NEVER, Instant
 from strandline.coordination.internal_log import InternalLog
 from strandline.group.classic.group import Group
-from strandline.group.config import ConfigsOfGroups, GroupConfig
+from strandline.group.config import GroupConfig
 from strandline.group.consumer.describing import described
 from strandline.group.offsets.topics import Topics
 from strandline.group.serving import answers
@@ -61,7 +61,7 @@ class Groups:
         self.committing = Committing(config, self.shards, self.topics)
         self.transactional = Transactional(config, self.shards, self.topics)
         self.retention = Retention(config, self.shards, self.topics)
-        self.heartbeats = ConsumerHeartbeats(config, ConfigsOfGroups(config), self.shards, self.topics, rng)
+        self.heartbeats = ConsumerHeartbeats(config, self.shards, self.topics, rng)
         self.routes: dict[type, Callable[[Received, Instant], list[Effect]]] = {
             JoinGroupRequest: self.membership.join,
             SyncGroupRequest: self.membership.sync,

@@ -11,6 +11,8 @@ from strandline.base.errors import ErrorCode as E
 from strandline.base.errors import message_of
 from strandline.group.consumer.group import ConsumerGroupState
 from strandline.group.consumer.member import MemberState
+from strandline.metadata.features import GROUP_FEATURE
+from strandline.metadata.records import FeatureLevelRecord
 from strandline.wire.messages.consumer_groups.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequest,
     TopicPartitions,
@@ -86,9 +88,22 @@ def test_a_heartbeat_that_makes_no_sense_has_kafkas_error_and_changes_nothing(
     assert (world.shard.groups, world.log.batches) == ({}, [])
 
 
-def test_a_broker_without_the_protocol_refuses_it() -> None:
-    world = Consumers(is_consumer_protocol_enabled=False)
-    assert error_of(world.ask(FIRST)) == (E.UNSUPPORTED_VERSION, message_of(E.UNSUPPORTED_VERSION))
+def test_the_protocol_is_on_if_the_cluster_and_the_broker_say_so() -> None:
+    without = Consumers()
+    without.image.apply(FeatureLevelRecord(name=GROUP_FEATURE, feature_level=0))
+    for world in (Consumers(is_consumer_protocol_enabled=False), without):
+        assert error_of(world.ask(FIRST)) == (E.UNSUPPORTED_VERSION, message_of(E.UNSUPPORTED_VERSION))
+
+
+def test_a_group_may_have_timeouts_of_its_own(world: Consumers) -> None:
+    world.configure_group("consumer.session.timeout.ms", "50000")
+    world.configure_group("consumer.heartbeat.interval.ms", "7000")
+    a = world.consumer("a")
+    assert a.beat().heartbeat_interval_ms == 7000
+    world.wait(49_999)
+    assert world.consumers.members
+    world.wait(1)
+    assert not world.consumers.members
 
 
 def test_a_group_has_as_many_members_as_are_allowed_and_those_that_it_has_may_rejoin() -> None:

@@ -14,8 +14,17 @@ from strandline.group.classic.group import Group
 from strandline.group.config import GroupConfig
 from strandline.group.coordinator import Groups
 from strandline.group.shards.shard import Shard
+from strandline.metadata.features import GROUP_FEATURE
 from strandline.metadata.image import Image
-from strandline.metadata.records import PartitionRecord, RegisterBrokerRecord, RemoveTopicRecord, TopicRecord
+from strandline.metadata.records import (
+    GROUP_RESOURCE,
+    ConfigRecord,
+    FeatureLevelRecord,
+    PartitionRecord,
+    RegisterBrokerRecord,
+    RemoveTopicRecord,
+    TopicRecord,
+)
 from strandline.wire.batch import read_header
 from strandline.wire.codec import decode_all, encode_bytes
 from strandline.wire.control import EndTxnMarker, build_end_txn, decode_control
@@ -128,6 +137,7 @@ class Coordination:
         self.asked: dict[int, Any] = {}
         self.image = Image()
         self.made = 0
+        self.image.apply(FeatureLevelRecord(name=GROUP_FEATURE, feature_level=1))
         self.create(OFFSETS_TOPIC, 1)
         for name in ("t", "u"):
             self.create(name)
@@ -153,6 +163,10 @@ class Coordination:
 
     def register(self, node: int, rack: str) -> None:
         self.image.apply(RegisterBrokerRecord(broker_id=node, rack=rack, broker_epoch=1))
+        self.apply()
+
+    def configure_group(self, name: str, value: str) -> None:
+        self.image.apply(ConfigRecord(resource_type=GROUP_RESOURCE, resource_name="g", name=name, value=value))
         self.apply()
 
     def delete(self, name: str) -> None:

@@ -16,13 +16,14 @@ from msgspec.structs import replace
 from strandline.base.errors import ErrorCode
 from strandline.base.time import Instant
 from strandline.base.value import Value
-from strandline.group.config import ConfigsOfGroups, GroupConfig
+from strandline.group.config import GroupConfig
 from strandline.group.consumer.catalog import ids_of
 from strandline.group.consumer.draft import Draft
 from strandline.group.consumer.group import ConsumerGroup
 from strandline.group.consumer.member import AWAY, LEFT, Member, MemberState, Partitions, is_within
 from strandline.group.consumer.reconciling import reconciled
 from strandline.group.consumer.regexes import InvalidRegex
+from strandline.group.consumer.settings import consumer_config
 from strandline.group.consumer.stored import (
     Record,
     current_record,
@@ -67,9 +68,8 @@ class Topics(Protocol):
 
 
 class Planner:
-    def __init__(self, config: GroupConfig, configs: ConfigsOfGroups, topics: Topics) -> None:
+    def __init__(self, config: GroupConfig, topics: Topics) -> None:
         self.config = config
-        self.configs = configs
         self.topics = topics
 
     # --- heartbeats
@@ -122,7 +122,7 @@ class Planner:
         return ConsumerGroupHeartbeatResponse(
             member_id=after.member_id,
             member_epoch=after.epoch,
-            heartbeat_interval_ms=self.configs.configs_of(request.group_id).heartbeat_ms,
+            heartbeat_interval_ms=consumer_config(self.topics.image, request.group_id, self.config)[1],
             assignment=assignment_of(after) if is_full else None,
         )
 

@@ -17,11 +17,12 @@ from strandline.base.ports import Rng
 from strandline.base.time import NEVER, Instant, after
 from strandline.coordination.partitioning import is_too_long
 from strandline.group.classic.group import Group, State
-from strandline.group.config import ConfigsOfGroups, GroupConfig
+from strandline.group.config import GroupConfig
 from strandline.group.consumer.catalog import touched
 from strandline.group.consumer.group import ConsumerGroup
 from strandline.group.consumer.member import AWAY, LEFT
 from strandline.group.consumer.planning import Client, Plan, Planner, Refused, Topics, proof_record
+from strandline.group.consumer.settings import consumer_config, is_consumer_protocol_finalized
 from strandline.group.consumer.timers import Key
 from strandline.group.serving.answers import membership_error
 from strandline.group.shards.proving import Proof, Then
@@ -40,18 +41,19 @@ FENCE_AGAIN_MS = 1_000
 
 
 class ConsumerHeartbeats:
-    def __init__(
-        self, config: GroupConfig, configs: ConfigsOfGroups, shards: GroupShards, topics: Topics, rng: Rng
-    ) -> None:
+    def __init__(self, config: GroupConfig, shards: GroupShards, topics: Topics, rng: Rng) -> None:
         self.config = config
-        self.configs = configs
         self.shards = shards
+        self.topics = topics
         self.rng = rng
-        self.planner = Planner(config, configs, topics)
+        self.planner = Planner(config, topics)
+
+    def session_ms(self, group_id: str) -> int:
+        return consumer_config(self.topics.image, group_id, self.config)[0]
 
     def heartbeat(self, received: Received, now: Instant) -> list[Effect]:
         request: ConsumerGroupHeartbeatRequest = received.message
-        why = why_invalid(request, received.to.api_version, self.config)
+        why = self.why_off() or why_invalid(request, received.to.api_version, self.config)
         if why is not None:
             return refusal(received, why)
         shard = self.shards.of(request.group_id)
@@ -68,6 +70,13 @@ class ConsumerHeartbeats:
         if isinstance(plan, Refused):
             return refusal(received, plan)
         return self.carry_out(shard, group, plan, received, now)
+
+    def why_off(self) -> Refused | None:
+        """The protocol is on if the cluster's `group.version` and the broker's file say so."""
+        if self.config.is_consumer_protocol_enabled and is_consumer_protocol_finalized(self.topics.image):
+            return None
+        error = ErrorCode.UNSUPPORTED_VERSION
+        return Refused(error, message_of(error))
 
     def plan(
         self, group: ConsumerGroup, request: ConsumerGroupHeartbeatRequest, received: Received, now: Instant
@@ -110,8 +119,7 @@ class ConsumerHeartbeats:
         group.is_stale = group.is_stale and not plan.has_looked
         member = group.members.get(member_id)
         if member is not None and member.epoch >= 0:
-            session_ms = self.configs.configs_of(group_id).session_ms
-            shard.timers.heard(group_id, member_id, after(now, session_ms))
+            shard.timers.heard(group_id, member_id, after(now, self.session_ms(group_id)))
 
     # --- records
 
@@ -155,7 +163,7 @@ class ConsumerHeartbeats:
         for group_id, member_id in changed:
             group = shard.consumer(group_id)
             assert group is not None, "members are of a group"
-            shard.timers.follow(group, member_id, self.configs.configs_of(group_id).session_ms, now)
+            shard.timers.follow(group, member_id, self.session_ms(group_id), now)
 
     def is_proven(self, shard: Shard) -> bool:
         """What was loaded may not be committed, and another leader may not have it."""
@@ -169,7 +177,7 @@ class ConsumerHeartbeats:
         """The shard was loaded."""
         for group_id, group in shard.groups.items():
             if isinstance(group, ConsumerGroup):
-                shard.timers.begin(group, self.configs.configs_of(group_id).session_ms, now)
+                shard.timers.begin(group, self.session_ms(group_id), now)
 
     def apply(self, image: Image, delta: Delta) -> None:
         """Groups whose topics may have changed look at them with their next heartbeat."""
@@ -228,9 +236,6 @@ def was_classic(shard: Shard, group: ConsumerGroup) -> Records:
 def why_invalid(request: ConsumerGroupHeartbeatRequest, version: int, config: GroupConfig) -> Refused | None:
     """In Kafka's order, with Kafka's messages."""
     epoch = request.member_epoch
-    if not config.is_consumer_protocol_enabled:
-        error = ErrorCode.UNSUPPORTED_VERSION
-        return Refused(error, message_of(error))
     must_have_id = version >= CLIENT_MADE_ID_SINCE or epoch > 0 or epoch == LEFT
     first = (request.subscribed_topic_names, request.subscribed_topic_regex) == (None, None)
     joins = epoch == 0
