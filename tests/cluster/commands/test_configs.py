@@ -172,3 +172,21 @@ def test_every_setting_is_shown_with_what_it_is_for(shared_cluster: LocalCluster
         shared_cluster, "alter", "--entity-type=brokers", "--entity-default", "--add-config=node.id=4", status=1
     )
     assert "Cannot update these configs dynamically: [node.id] (INVALID_REQUEST)" in refused
+
+
+def test_a_group_has_settings_of_its_own_which_are_listed_and_taken_back(shared_cluster: LocalCluster) -> None:
+    key, name = "consumer.session.timeout.ms", f"g-{uuid.uuid4().hex[:10]}"
+    where = ("--entity-type=groups", f"--entity-name={name}")
+    done = configs(shared_cluster, "alter", *where, f"--add-config={key}=60000")
+    assert done == f"Completed updating config for group {name}.\n"
+    until(lambda: list(described(shared_cluster, *where)) == [key], 10)
+    row = described(shared_cluster, *where)[key]
+    assert (row["value"], row["source"], row["synonyms"][0]["name"]) == ("60000", "DYNAMIC_GROUP_CONFIG", key)
+    assert described(shared_cluster, *where, "--all")["consumer.heartbeat.interval.ms"]["source"] == "DEFAULT_CONFIG"
+    refused = configs(shared_cluster, "alter", *where, f"--add-config={key}=60001", status=1)
+    assert f"{key} must be less than or equal to group.consumer.max.session.timeout.ms (INVALID_CONFIG)" in refused
+    assert f"Dynamic configs for group {name} are:" in configs(shared_cluster, "describe", "--entity-type=groups")
+    configs(shared_cluster, "alter", *where, f"--delete-config={key}")
+    until(lambda: name not in configs(shared_cluster, "describe", "--entity-type=groups"), 10)
+    levels = json.loads(strandline("features", "describe", "--json", "--bootstrap-server", shared_cluster.bootstrap))
+    assert ("group.version", 1) in {(row["feature"], row["level"]) for row in levels}

@@ -91,11 +91,14 @@ def test_a_node_that_does_not_lead_refuses_everything(kind: type) -> None:
     controller.check()
 
 
+BEGINNING = {"metadata.version": 30, "transaction.version": 2, "group.version": 1}
+
+
 @pytest.mark.parametrize(
     ("elr", "features"),
     [
-        (True, {"metadata.version": 30, "eligible.leader.replicas.version": 1, "transaction.version": 2}),
-        (False, {"metadata.version": 30, "transaction.version": 2}),
+        (True, {**BEGINNING, "eligible.leader.replicas.version": 1}),
+        (False, BEGINNING),
     ],
 )
 def test_the_first_controller_writes_what_a_new_cluster_begins_with(elr: bool, features: dict[str, int]) -> None:

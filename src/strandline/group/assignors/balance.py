@@ -11,7 +11,8 @@ used up, the flow stays as it is: valid, and perhaps not the best.
 from collections.abc import Iterator
 from heapq import heapify, heappop, heappush, heapreplace
 
-from strandline.group.assignors.moves import cheaper_cycles
+from strandline.base.ids import Uuid
+from strandline.group.assignors.moves import Exchanges
 from strandline.group.assignors.present import Present
 
 BUDGET = 400_000  # looks at an edge between a member and a topic; some tens of milliseconds
@@ -30,10 +31,15 @@ class Balance:
         numbers = {topic: number for number, topic in enumerate(present.topics)}
         self.partitions = [present.spec.topics[topic].partitions for topic in present.topics]
         self.topics_of: list[list[int]] = []
+        sorted_topics: dict[frozenset[Uuid], list[int]] = {}  # many members have the same subscription
         self.subscribers: list[list[int]] = [[] for _ in numbers]
         self.owned: list[dict[int, int]] = [{} for _ in numbers]  # of the present target
         for member, spec in enumerate(present.members):
-            topics = sorted(numbers[topic] for topic in spec.topics if topic in numbers)
+            topics = sorted_topics.get(spec.topics)
+            if topics is None:
+                topics = sorted_topics[spec.topics] = sorted(
+                    numbers[topic] for topic in spec.topics if topic in numbers
+                )
             self.topics_of.append(topics)
             for topic in topics:
                 self.subscribers[topic].append(member)
@@ -45,6 +51,8 @@ class Balance:
 
     def settle(self) -> None:
         self.place()
+        if max(self.loads) - min(self.loads) < 2:
+            return  # no chain of moves could make it more even, and no partition has moved
         for _ in range(PASSES):
             if sum(self.level(topic) for topic in range(len(self.held))) == 0:
                 break
@@ -158,16 +166,21 @@ class Balance:
 
     def keep_more(self) -> None:
         """Exchanges that leave the balance as it is, and more partitions at the members that had them."""
-        while self.budget > 0 and self.is_deprived():
-            cycles, cost = cheaper_cycles(self.topics_of, self.held, self.owned, self.loads, self.budget)
+        if not self.is_deprived():
+            return
+        exchanges = Exchanges(self.topics_of, self.subscribers, self.held, self.owned, self.loads)
+        while self.budget > 0:
+            cycles, cost = exchanges.find(self.budget)
             self.budget -= cost
             if not cycles:
                 return
-            for steps in cycles:
-                for topic, giver, taker in steps:
-                    self.move(topic, giver, taker)
-                    self.loads[giver] -= 1
-                    self.loads[taker] += 1
+            steps = [step for cycle in cycles for step in cycle]
+            before = {member: self.loads[member] for _, giver, taker in steps for member in (giver, taker)}
+            for topic, giver, taker in steps:
+                self.move(topic, giver, taker)
+                self.loads[giver] -= 1
+                self.loads[taker] += 1
+            exchanges.renew(steps, before, self.loads)
 
     def is_deprived(self) -> bool:
         """Has a member fewer partitions of a topic than before? If not, nothing can be given back."""
