@@ -15,7 +15,7 @@ from strandline.base.ids import Uuid
 from strandline.group.assignors.moves import Exchanges
 from strandline.group.assignors.present import Present
 
-BUDGET = 400_000  # looks at an edge between a member and a topic; some tens of milliseconds
+BUDGET = 150_000  # looks at an edge between a member and a topic; some tens of milliseconds
 PASSES = 4  # over all topics, with single moves; chains do the rest
 
 
