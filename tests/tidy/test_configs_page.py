@@ -5,7 +5,7 @@ from pathlib import Path
 from tests.tidy.configs_page import PAGE, page
 
 from strandline.log.config import LogConfig
-from strandline.metadata.configs.config_docs import OF_NODES, OF_TOPICS, WITHOUT_EFFECT, documentation
+from strandline.metadata.configs.config_docs import OF_GROUPS, OF_NODES, OF_TOPICS, WITHOUT_EFFECT, documentation
 from strandline.metadata.configs.dynamic_configs import (
     DYNAMIC_NODE_KEYS,
     ONE_FOR_ALL,
@@ -13,6 +13,7 @@ from strandline.metadata.configs.dynamic_configs import (
     synonyms_of,
     update_mode,
 )
+from strandline.metadata.configs.group_configs import GROUP_CONFIGS
 from strandline.metadata.configs.node_configs import NODE_CONFIGS
 from strandline.metadata.configs.topic_configs import TOPIC_CONFIGS
 
@@ -27,14 +28,15 @@ def test_the_page_is_what_the_tables_say() -> None:
 
 def test_the_page_names_every_key() -> None:
     text = PAGE.read_text()
-    keys = [*NODE_CONFIGS, *(name for name, row in TOPIC_CONFIGS.items() if not row.is_internal)]
+    keys = [*NODE_CONFIGS, *GROUP_CONFIGS, *(name for name, row in TOPIC_CONFIGS.items() if not row.is_internal)]
     assert [key for key in keys if f"`{key}`" not in text] == []
 
 
 def test_every_key_has_one_text() -> None:
     assert set(OF_TOPICS) == set(TOPIC_CONFIGS)
     assert set(OF_NODES) == set(NODE_CONFIGS) - STAND_INS
-    assert all(documentation(key) for key in (*NODE_CONFIGS.values(), *TOPIC_CONFIGS.values()))
+    assert set(OF_GROUPS) == set(GROUP_CONFIGS)
+    assert all(documentation(key) for key in (*NODE_CONFIGS.values(), *TOPIC_CONFIGS.values(), *GROUP_CONFIGS.values()))
 
 
 def test_a_key_is_read_or_says_why_it_is_not_and_never_both() -> None:
@@ -60,6 +62,8 @@ READ_OTHERWISE = (
     "strandline.metrics.listener",
     "unclean.recovery.strategy",
     "unclean.leader.election.enable",
+    *(f"group.consumer.{limit}.session.timeout.ms" for limit in ("min", "max")),
+    *(f"group.consumer.{limit}.heartbeat.interval.ms" for limit in ("min", "max")),
 )
 
 

@@ -17,7 +17,7 @@ class Present:
         self.names = sorted(spec.members)
         self.members = [spec.members[name] for name in self.names]
         subscribed: set[Uuid] = set()
-        for topics in {member.topics for member in self.members}:
+        for topics in dict.fromkeys(member.topics for member in self.members):
             subscribed |= topics
         self.topics = sorted(topic for topic in subscribed if topic in spec.topics and spec.topics[topic].partitions)
         self.free = {topic: set(range(spec.topics[topic].partitions)) for topic in self.topics}
