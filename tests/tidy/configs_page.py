@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from pathlib import Path
 
+from strandline.metadata.configs.client_metrics import CLIENT_METRICS_CONFIGS
 from strandline.metadata.configs.config_docs import WITHOUT_EFFECT, documentation
 from strandline.metadata.configs.config_key import ConfigKey, show_value
 from strandline.metadata.configs.dynamic_configs import ONE_FOR_ALL, update_mode
@@ -56,11 +57,27 @@ GROUPS = (
 )
 
 
+CLIENT_METRICS = """## Client metrics
+
+A `client-metrics` resource is a subscription: it says which clients push which metrics, and how often (KIP-714,
+[metrics.md](metrics.md#metrics-that-clients-push)). It is there as long as a key of it is set. A pattern of `match` is
+a regular expression, which must match all of a client's value. It is matched in a bounded number of steps, so it has no
+look-ahead and no references to groups. Only the first 250 letters of a value count.
+
+```
+strandline configs alter --entity-type client-metrics --entity-name producers \\
+  --add-config 'metrics=org.apache.kafka.producer.,interval.ms=10000,match=[client_id=app-.*]'
+strandline configs describe --entity-type client-metrics --entity-name producers
+```
+"""
+
+
 def page() -> str:
     one_for_all = ", ".join(f"`{name}`" for name in sorted(ONE_FOR_ALL))
     lines = [HEAD.replace("{one_for_all}", one_for_all), "## Topics", "", *table(SHOWN, has_update=False), ""]
     lines += ["## Groups", "", *GROUPS, "", *table(tuple(GROUP_CONFIGS.values()), has_update=False), ""]
     lines += ["## Nodes", "", *table(tuple(NODE_CONFIGS.values()), has_update=True), ""]
+    lines += [CLIENT_METRICS, *of_client_metrics(), ""]
     lines += ["## Accepted without effect", ""]
     lines += ["These keys are checked, kept and shown, so that Kafka's files and tools work. They change nothing.", ""]
     lines += [
@@ -79,6 +96,14 @@ def table(keys: tuple[ConfigKey, ...], *, has_update: bool) -> Iterator[str]:
         third = update_mode(key.name) if has_update else ", ".join(f"`{name}`" for name, _ in key.synonyms)
         shown = "" if default in (None, "") else f"`{default}`"
         yield f"| `{key.name}` | {key.type.lower()} | {shown} | {third} | {documentation(key)} |"
+
+
+def of_client_metrics() -> Iterator[str]:
+    yield "| key | type | default | |"
+    yield "|---|---|---|---|"
+    for key in CLIENT_METRICS_CONFIGS.values():
+        default = show_value(key.default)
+        yield f"| `{key.name}` | {key.type.lower()} | {f'`{default}`' if default else ''} | {documentation(key)} |"
 
 
 if __name__ == "__main__":

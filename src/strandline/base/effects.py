@@ -50,6 +50,7 @@ class Caller(Value, frozen=True):
     listener: str  # the listener name: "PLAINTEXT", "CONTROLLER"
     principal: str = ANONYMOUS  # as the connection proved it, "TYPE:NAME"
     is_node: bool = False  # it proved that it knows the cluster's secret
+    port: int = 0  # of the remote side, if it has one
 
     @property
     def named(self) -> str:

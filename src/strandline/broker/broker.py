@@ -3,7 +3,7 @@ controller."""
 
 from collections.abc import Mapping
 
-from strandline.base.effects import Answered, Effect, Failed, Failure, Report, Synced, SyncFailed
+from strandline.base.effects import Answered, Disconnected, Effect, Failed, Failure, Report, Synced, SyncFailed
 from strandline.base.ids import BrokerEpoch, Uuid
 from strandline.base.ports import DiskError
 from strandline.base.time import Instant
@@ -12,6 +12,7 @@ from strandline.broker.coordinators.producer_ids import ProducerIds
 from strandline.broker.lifecycle import Lifecycle, LifecycleSent
 from strandline.broker.parts import Parts
 from strandline.broker.suspects import Suspects
+from strandline.broker.telemetry.telemetry import Telemetry
 from strandline.group.coordinator import Groups
 from strandline.log.evidence.clean_shutdown import Place, write_clean_shutdown
 from strandline.log.evidence.inventory import Left
@@ -43,6 +44,7 @@ class Broker:
         self.producer_ids = ProducerIds(config.node_id, lambda: self.lifecycle.epoch)
         self.transactions = Transactions(parts.txn_config, internal_topics, self.producer_ids)
         self.suspects = Suspects()
+        self.telemetry = Telemetry(config.integer("telemetry.max.bytes"), parts.rng, parts.stopwatch)
         self.strays_deleted = False
 
     def load(self, now: Instant) -> list[Effect]:
@@ -63,9 +65,14 @@ class Broker:
             effects += self.replicas.apply(image, delta, now)
             effects += self.groups.apply(image, delta, now)
             effects += self.transactions.apply(image, delta, now)
+            effects += self.telemetry.apply(image, delta)
         self.lifecycle.metadata_moved(end, now)
         self.lifecycle.directories_cordoned(cordoned_ids(self.replicas.host), now)
         return effects
+
+    def disconnected(self, event: Disconnected) -> list[Effect]:
+        self.telemetry.disconnected(event.connection)
+        return []
 
     def notice(self, now: Instant) -> list[Effect]:
         """After every step: a log directory that failed in it, and replicas that were found to have lost records, are
@@ -121,6 +128,7 @@ class Broker:
             self.transactions.deadline(),
             self.lifecycle.deadline(),
             self.producer_ids.deadline(),
+            self.telemetry.deadline(),
         )
 
     def expire(self, now: Instant) -> list[Effect]:
@@ -129,6 +137,7 @@ class Broker:
         effects += self.transactions.expire(now)
         effects += self.lifecycle.expire(now)
         effects += self.producer_ids.expire(now)
+        effects += self.telemetry.expire(now)
         return effects
 
     def stop(self, now: Instant) -> list[Effect]:
@@ -170,3 +179,4 @@ class Broker:
         self.lifecycle.check()
         self.producer_ids.check()
         self.suspects.check()
+        self.telemetry.check()

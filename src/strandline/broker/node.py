@@ -305,7 +305,8 @@ class Node:
         if self.early:  # or a client that comes and goes would take the places of all others
             self.early = [held for held in self.early if held.to.connection != event.connection]
         self.quotas.forget(event.connection)
-        return self.controller.step(event, now) if self.controller is not None else []
+        effects = self.broker.disconnected(event) if self.broker is not None else []
+        return effects + (self.controller.step(event, now) if self.controller is not None else [])
 
     def answer_metadata(self, broker: Broker, now: Instant, *, moved: bool) -> list[Effect]:
         due = broker.suspects.due(now, moved=moved)

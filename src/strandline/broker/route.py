@@ -86,6 +86,8 @@ from strandline.wire.messages.security.delete_acls import DeleteAclsRequest
 from strandline.wire.messages.security.describe_acls import DescribeAclsRequest
 from strandline.wire.messages.security.describe_client_quotas import DescribeClientQuotasRequest
 from strandline.wire.messages.security.describe_user_scram_credentials import DescribeUserScramCredentialsRequest
+from strandline.wire.messages.telemetry.get_telemetry_subscriptions import GetTelemetrySubscriptionsRequest
+from strandline.wire.messages.telemetry.push_telemetry import PushTelemetryRequest
 from strandline.wire.messages.topics.alter_partition_reassignments import AlterPartitionReassignmentsRequest
 from strandline.wire.messages.topics.create_partitions import CreatePartitionsRequest
 from strandline.wire.messages.topics.create_topics import CreateTopicsRequest
@@ -214,6 +216,10 @@ def producers(node: Machines, received: Received, now: Instant) -> list[Effect]:
     return describe_producers(broker_of(node).replicas.host, received.to, received.message, now)
 
 
+def telemetry(node: Machines, received: Received, now: Instant) -> list[Effect]:
+    return broker_of(node).telemetry.answer(received, now)
+
+
 def to_group(node: Machines, received: Received, now: Instant) -> list[Effect]:
     return broker_of(node).groups.answer(received, now)
 
@@ -312,6 +318,8 @@ BROKER_ROUTES: dict[type, Route] = {
     ListTransactionsRequest: to_transactions,
     WriteTxnMarkersRequest: write_markers,
     DescribeProducersRequest: producers,
+    GetTelemetrySubscriptionsRequest: telemetry,
+    PushTelemetryRequest: telemetry,
     CreateTopicsRequest: pass_on_within_quota,
     DeleteTopicsRequest: pass_on_within_quota,
     CreatePartitionsRequest: pass_on_within_quota,

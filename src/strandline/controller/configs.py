@@ -1,5 +1,5 @@
 """IncrementalAlterConfigs (KIP-339) and AlterConfigs: configurations of topics, of one broker, of all brokers, and of
-groups.
+groups; and subscriptions to the metrics of clients (KIP-714), which are there as long as they are configured.
 
 Each resource succeeds or fails alone, as a whole. A broker's value that is set to what it is already is written all the
 same, as in Kafka: that makes brokers look again. What is deleted although it is not set is not written.
@@ -15,6 +15,7 @@ from strandline.base.errors import ErrorCode
 from strandline.base.ids import NodeId
 from strandline.controller.basis import Basis, Plan, Refusal
 from strandline.metadata.configs import group_configs
+from strandline.metadata.configs.client_metrics import CLIENT_METRICS_CONFIGS, why_invalid_subscription
 from strandline.metadata.configs.config_key import LIST, LONGEST_NUMBER
 from strandline.metadata.configs.dynamic_configs import (
     ONE_FOR_ALL,
@@ -35,7 +36,12 @@ from strandline.metadata.configs.topic_configs import (
 )
 from strandline.metadata.features import ELR_FEATURE
 from strandline.metadata.image import BROKER_RESOURCE, CLUSTER_DEFAULT, GROUP_RESOURCE, TOPIC_RESOURCE, Image
-from strandline.metadata.records import ClearElrRecord, ConfigRecord, PartitionChangeRecord
+from strandline.metadata.records import (
+    CLIENT_METRICS_RESOURCE,
+    ClearElrRecord,
+    ConfigRecord,
+    PartitionChangeRecord,
+)
 from strandline.wire.messages.cluster import alter_configs
 from strandline.wire.messages.cluster.alter_configs import AlterConfigsRequest, AlterConfigsResponse
 from strandline.wire.messages.cluster.incremental_alter_configs import (
@@ -50,7 +56,13 @@ E = ErrorCode
 SET, DELETE, APPEND, SUBTRACT = 0, 1, 2, 3
 VERBS = {APPEND: "APPEND", SUBTRACT: "SUBTRACT"}
 LONGEST_VALUE = 32767
-TABLES = {TOPIC_RESOURCE: TOPIC_CONFIGS, BROKER_RESOURCE: NODE_CONFIGS, GROUP_RESOURCE: GROUP_CONFIGS}
+# By kind of resource.
+TABLES = {
+    TOPIC_RESOURCE: TOPIC_CONFIGS,
+    BROKER_RESOURCE: NODE_CONFIGS,
+    CLIENT_METRICS_RESOURCE: CLIENT_METRICS_CONFIGS,
+    GROUP_RESOURCE: GROUP_CONFIGS,
+}
 
 
 def plan_alter_configs(request: IncrementalAlterConfigsRequest, basis: Basis) -> Plan:
@@ -97,6 +109,8 @@ def why_no_resource(resource: AlterConfigsResource, basis: Basis) -> Refusal | N
         return Refusal(E.BROKER_ID_NOT_REGISTERED, f"No node with id {name} found.")
     if resource.resource_type == GROUP_RESOURCE:
         return None if name else Refusal(E.INVALID_REQUEST, "Default group resources are not allowed.")
+    if resource.resource_type == CLIENT_METRICS_RESOURCE:
+        return None if name else Refusal(E.INVALID_REQUEST, "Subscription name can't be empty")
     return Refusal(E.INVALID_REQUEST, f"Unexpected resource type {resource.resource_type}.")
 
 
@@ -184,6 +198,9 @@ def why_not_set(name: str, value: str | None, resource: AlterConfigsResource, ba
         return Refusal(E.INVALID_CONFIG, why)
     if kind == BROKER_RESOURCE:
         return why_not_dynamic(name, value, resource.resource_name)
+    if kind == CLIENT_METRICS_RESOURCE:
+        wrong = why_invalid_subscription(name, value)
+        return None if wrong is None else Refusal(*wrong)
     invalid = why_invalid(name, value) if kind == TOPIC_RESOURCE else why_invalid_for_group(name, value)
     return None if invalid is None else Refusal(E.INVALID_CONFIG, invalid)
 
@@ -208,6 +225,8 @@ def why_not_dynamic(name: str, value: str, broker: str) -> Refusal | None:
 def why_not_altogether(resource: AlterConfigsResource, after: dict[str, str | None], basis: Basis) -> Refusal | None:
     """Why may a topic or a group not have all these values together, or the topics of a broker these defaults?"""
     assert resource.resource_type in TABLES, "refused before"
+    if resource.resource_type == CLIENT_METRICS_RESOURCE:
+        return None
     if resource.resource_type == GROUP_RESOURCE:
         own = {name: value for name, value in after.items() if value is not None}
         invalid = group_configs.why_not_together(own, basis.static)

@@ -265,6 +265,8 @@ class Driver:
         node = self.make_node(self.config, self.disk, random.SystemRandom(), where)
         if self.oauth is not None and isinstance(node, ClusterNode):
             node.authenticating.tokens = self.oauth.tokens
+        if self.metrics is not None and isinstance(node, ClusterNode):
+            self.metrics.show_telemetry(node)
         pump = self.pump = Pump(node, self.loop, Clock(), self.on_stop, self.distrust)
         pump.connect(
             self.net.reply,

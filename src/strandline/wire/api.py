@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from strandline.wire.messages.cluster.api_versions import ApiVersion
 
 API_VERSIONS = 18
+TELEMETRY = "telemetry"  # the folder of APIs that a broker without a receiver does not offer
 OWN_KEYS = 1000  # our own begin here, far above Kafka's
 
 
@@ -142,6 +143,8 @@ APIS = (
     _controller(67, "brokers.AllocateProducerIds"),
     _client(68, "consumer_groups.ConsumerGroupHeartbeat", "0-1"),
     _client(69, "consumer_groups.ConsumerGroupDescribe", "0-1"),
+    _client(71, "telemetry.GetTelemetrySubscriptions", "0"),
+    _client(72, "telemetry.PushTelemetry", "0"),
     _controller(73, "brokers.AssignReplicasToDirs"),
     _client(74, "cluster.ListConfigResources", "0-1"),
     _client(75, "topics.DescribeTopicPartitions", "0"),
@@ -175,8 +178,8 @@ def is_allowed(key: int, *, is_controller: bool) -> bool:
 
 
 @cache
-def advertised_versions(*, on_controller: bool) -> tuple["ApiVersion", ...]:
-    """What ApiVersions answers on this kind of listener."""
+def advertised_versions(*, on_controller: bool, has_telemetry: bool = False) -> tuple["ApiVersion", ...]:
+    """What ApiVersions answers on this kind of listener. `has_telemetry`: the broker takes what clients push."""
     from strandline.wire.messages.cluster.api_versions import ApiVersion  # not before it is needed: see above
 
     rows = []
@@ -184,6 +187,8 @@ def advertised_versions(*, on_controller: bool) -> tuple["ApiVersion", ...]:
         versions = api.advertised
         if on_controller:
             versions = (versions or api.request.versions) if api.on_controller and not api.is_own else None
+        if api.folder == TELEMETRY and not has_telemetry:
+            versions = None
         if versions is not None:
             rows.append(ApiVersion(api_key=api.key, min_version=versions[0], max_version=versions[-1]))
     assert any(row.api_key == API_VERSIONS for row in rows), "a client begins with ApiVersions"

@@ -123,8 +123,8 @@ NOT_IN_CODE = rows("""
 """)
 KAFKAS = DOCUMENTED - NOT_IN_CODE | CODE
 
-# Nothing is needed: they come before anybody is known.
-FREE = {"ApiVersions", "SaslHandshake", "SaslAuthenticate"}
+# Nothing is needed: the first come before anybody is known, and what clients push is about themselves.
+FREE = {"ApiVersions", "SaslHandshake", "SaslAuthenticate", "GetTelemetrySubscriptions", "PushTelemetry"}
 
 # Of our own.
 OWN = rows("""

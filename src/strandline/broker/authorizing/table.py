@@ -123,6 +123,8 @@ ROWS: dict[int, Judge] = {
     67: of_nodes,  # AllocateProducerIds
     68: groups.consumer_heartbeat,
     69: groups.describe_consumers,
+    71: free,  # GetTelemetrySubscriptions
+    72: free,  # PushTelemetry
     73: of_nodes,  # AssignReplicasToDirs
     74: on_cluster(DESCRIBE_CONFIGS),  # ListConfigResources
     75: topics.describe_topic_partitions,

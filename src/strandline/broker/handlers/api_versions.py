@@ -16,12 +16,17 @@ FROM_ZERO = 4  # the version of the first clients that take a range which begins
 
 def answer(node: NodePort, received: Received, now: Instant) -> list[Effect]:
     del now
+    has_telemetry = node.broker is not None and node.broker.telemetry.is_on
+    if node.broker is not None and has_telemetry:
+        node.broker.telemetry.introduced(received)
     features = sorted(node.image.features.items())
     assert all(node.image.features.get(name, 0) <= high for name, (_, high) in SUPPORTED_FEATURES.items()), (
         "levels are in range"
     )
     response = ApiVersionsResponse(
-        api_keys=advertised_versions(on_controller=node.is_controller_listener(received.caller.listener)),
+        api_keys=advertised_versions(
+            on_controller=node.is_controller_listener(received.caller.listener), has_telemetry=has_telemetry
+        ),
         supported_features=tuple(
             # A finalized level is within the range, also if another program set it.
             SupportedFeatureKey(name=name, min_version=min(low, node.image.features.get(name, low)), max_version=high)

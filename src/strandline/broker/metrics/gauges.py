@@ -20,6 +20,7 @@ from strandline.broker.lifecycle import Leaving, Left, Lifecycle, Registered, Re
 from strandline.broker.metrics import of_transactions, table
 from strandline.broker.node import Node
 from strandline.broker.quotas import metrics as quota_metrics
+from strandline.broker.telemetry import metrics as telemetry_metrics
 from strandline.controller.controller import Controller
 from strandline.controller.partitions.standing import Standing, standings
 from strandline.metadata.image import Image, effective_min_isr
@@ -160,6 +161,7 @@ def families(node: Node, readings: list[PartitionReading], now: Instant) -> Iter
     if node.broker is not None:
         yield from of_broker(node.broker, node.committed, readings, now)
         yield from quota_metrics.families(node.quotas)
+        yield from telemetry_metrics.families(node.broker.telemetry)
     if node.controller is not None:
         yield from of_controller(node)
     yield from of_quorum(node.quorum)

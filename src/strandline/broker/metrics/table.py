@@ -12,6 +12,7 @@ Invariant: names are distinct; a counter's ends in `_total`, and no other's does
 from strandline.base.metrics import Kind, Labels, Metric
 from strandline.broker.metrics import of_limits, of_transactions
 from strandline.broker.quotas import metrics as quota_metrics
+from strandline.broker.telemetry import metrics as telemetry_metrics
 
 
 def rows(kind: Kind, labels: Labels, *table: tuple[str, str, str]) -> tuple[Metric, ...]:
@@ -450,6 +451,7 @@ METRICS: tuple[Metric, ...] = (
     MAX_LAG,
     *of_transactions.METRICS,
     *quota_metrics.METRICS,
+    *telemetry_metrics.METRICS,
     *TOPIC_COUNTERS.values(),
     REPLICATION_IN,
     REPLICATION_OUT,

@@ -1,5 +1,5 @@
-"""`strandline configs`: what topics, brokers and groups are set to, and where from; changes of it. Options as
-kafka-configs.
+"""`strandline configs`: what topics, brokers, groups and subscriptions to the metrics of clients are set to, and where
+from; changes of it. Options as kafka-configs.
 
 Users, clients and ips, which have quotas and credentials, are the matter of `cli.security.client_configs`.
 """
@@ -27,32 +27,38 @@ from strandline.wire.messages.cluster.list_config_resources import ListConfigRes
 from strandline.wire.messages.topics.metadata import MetadataRequest
 
 app = App(
-    name="configs", help="Show and change configurations of topics, brokers and groups, and of users, clients and ips."
+    name="configs",
+    help="Show and change configurations of topics, brokers, groups and client-metrics, and of users, clients and ips.",
 )
 
-NUMBERS = {"topics": 2, "brokers": 4, "groups": 32}
-OWN_SOURCES = {"topics": (1,), "brokers": (2, 3), "groups": (8,)}
+CLIENT_METRICS = "client-metrics"
+NUMBERS = {"topics": 2, "brokers": 4, CLIENT_METRICS: 16, "groups": 32}
+# By kind: the sources of what was set for it.
+OWN_SOURCES = {"topics": (1,), "brokers": (2, 3), CLIENT_METRICS: (7,), "groups": (8,)}
 SOURCES = {
     1: "DYNAMIC_TOPIC_CONFIG",
     2: "DYNAMIC_BROKER_CONFIG",
     3: "DYNAMIC_DEFAULT_BROKER_CONFIG",
     4: "STATIC_BROKER_CONFIG",
     5: "DEFAULT_CONFIG",
+    7: "DYNAMIC_CLIENT_METRICS_CONFIG",
     8: "DYNAMIC_GROUP_CONFIG",
 }
 SET, DELETE = 0, 1
 CLUSTER_DEFAULT = ""
 
 Type = Annotated[
-    list[Literal["topics", "brokers", "groups", "users", "clients", "ips"]],
+    list[Literal["topics", "brokers", "groups", "client-metrics", "users", "clients", "ips"]],
     Parameter(
-        help="topics, brokers, groups, users, clients or ips; users and clients may be named together", negative=""
+        help="topics, brokers, groups, client-metrics, users, clients or ips; users and clients may be named together",
+        negative="",
     ),
 ]
 Name = Annotated[
     list[str] | None,
     Parameter(
-        help="the topic, broker's id, group, user, client id or address; all of them if it is omitted", negative=""
+        help="the topic, broker's id, group, subscription, user, client id or address; all of them if it is omitted",
+        negative="",
     ),
 ]
 Default = Annotated[
@@ -99,7 +105,8 @@ def alter(
     *,
     entity_type: Type,
     entity_name: Annotated[
-        list[str] | None, Parameter(help="the topic, broker's id, group, user, client id or address", negative="")
+        list[str] | None,
+        Parameter(help="the topic, broker's id, group, subscription, user, client id or address", negative=""),
     ] = None,
     entity_default: Default = 0,
     add_config: Annotated[str, Parameter(help="K1=V1,K2=[V2,V3]; a value with commas needs brackets")] = "",
@@ -148,7 +155,7 @@ def entity(types: Sequence[str], names: Sequence[str]) -> tuple[str, str | None]
 
 
 def every(bootstrap: Servers, kind: str) -> list[str]:
-    if kind == "groups":
+    if kind in ("groups", CLIENT_METRICS):
         answer = ask_any(bootstrap, ListConfigResourcesRequest(resource_types=(NUMBERS[kind],)), 1)
         refuse(answer)
         return [resource.resource_name for resource in answer.config_resources]
@@ -179,7 +186,11 @@ def described(bootstrap: Servers, kind: str, name: str) -> Any:
 
 def altered_keys(bootstrap: Servers, kind: str, name: str) -> list[str]:
     own = OWN_SOURCES[kind][-1 if name == CLUSTER_DEFAULT else 0]
-    return [c.name for c in described(bootstrap, kind, name) if any(s.source == own for s in c.synonyms)]
+    return [
+        config.name
+        for config in described(bootstrap, kind, name)
+        if config.config_source == own or any(synonym.source == own for synonym in config.synonyms)
+    ]
 
 
 def refuse(result: Any) -> None:

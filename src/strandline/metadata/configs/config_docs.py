@@ -63,6 +63,16 @@ OF_TOPICS = {
     ),
 }
 
+OF_CLIENT_METRICS = {
+    "metrics": "Which metrics the clients push, as prefixes of names; * is all, and an empty list is none.",
+    "interval.ms": "How often the clients push, in milliseconds.",
+    "match": (
+        "Which clients push, as name=pattern for client_instance_id, client_id, client_software_name, "
+        "client_software_version, client_source_address or client_source_port. A client must match all of them; "
+        "without any, every client matches."
+    ),
+}
+
 PEM_IS_DEFAULT = "Kafka's default is JKS, which only Java reads."
 OF_NODES = {
     "process.roles": "What the node is: broker, controller, or both.",
@@ -242,6 +252,7 @@ OF_NODES = {
     "follower.replication.throttled.rate": "Bytes a second that throttled replicas copy as followers (KIP-73).",
     "replication.quota.window.num": "Over how many windows the rate of throttled replication is measured.",
     "replication.quota.window.size.seconds": "How long such a window is.",
+    "telemetry.max.bytes": "The largest push of a client's metrics, as it is sent (KIP-714).",
     "quota.window.num": "Over how many windows the rates of clients with quotas are measured.",
     "quota.window.size.seconds": "How long such a window is.",
     "controller.quota.window.num": "For how many windows a client may save up partitions to create or delete.",
@@ -343,7 +354,8 @@ WITHOUT_EFFECT = {
 
 
 def documentation(key: ConfigKey) -> str:
-    own = OF_TOPICS.get(key.name) or OF_NODES.get(key.name) or OF_GROUPS.get(key.name)
+    tables = (OF_TOPICS, OF_NODES, OF_GROUPS, OF_CLIENT_METRICS)
+    own = next((texts[key.name] for texts in tables if key.name in texts), None)
     text, reason = own or default_of(key.name), why_without_effect(key)
     return text if reason is None else f"{text} Accepted without effect here: {reason}."
 

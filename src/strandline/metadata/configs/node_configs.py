@@ -204,6 +204,7 @@ ROWS = (
     ConfigKey("replication.quota.window.size.seconds", INT, 1, at_least(1)),
     ConfigKey("alter.log.dirs.replication.quota.window.num", INT, 11, at_least(1)),
     ConfigKey("alter.log.dirs.replication.quota.window.size.seconds", INT, 1, at_least(1)),
+    ConfigKey("telemetry.max.bytes", INT, MIB, at_least(1)),
     ConfigKey("quota.window.num", INT, 11, at_least(1)),
     ConfigKey("quota.window.size.seconds", INT, 1, at_least(1)),
     ConfigKey("controller.quota.window.num", INT, 11, at_least(1)),

@@ -23,6 +23,8 @@ from strandline.broker.node import Node
 from strandline.server.clock import Clock
 from strandline.server.metrics import of_limits, process
 from strandline.server.metrics.exposition import CONTENT_TYPE, text_of
+from strandline.server.metrics.otlp import Otlp, is_installed
+from strandline.server.metrics.pushed import text_of_pushed
 from strandline.server.metrics.traffic import Traffic
 from strandline.server.network.net import Net
 
@@ -61,6 +63,11 @@ class MetricsServer:
             why = f"cannot serve metrics on {self.at.host}:{self.at.port}: {error.strerror}"
             raise OSError(error.errno, why) from error
         return Endpoint(self.at.host, sock.getsockname()[1])
+
+    def show_telemetry(self, node: Node) -> None:
+        """Before the node starts: from now on, clients may push metrics to it, if the library for them is there."""
+        if node.broker is not None and is_installed():
+            node.broker.telemetry.decoder = Otlp()
 
     async def serve(self, node: Node) -> None:
         assert self.sock is not None, "bound first"
@@ -157,6 +164,10 @@ class MetricsServer:
         for text in text_of(self.families(node, readings)):
             pieces.append(text)
             if len(readings) > PARTITIONS_PER_TURN:
+                await asyncio.sleep(0)
+        if node.broker is not None:
+            for text in text_of_pushed(node.broker.telemetry.pushed):
+                pieces.append(text)
                 await asyncio.sleep(0)
         return "".join(pieces).encode()
 

@@ -113,7 +113,8 @@ class Connection(Session, Unsent):
         self.transport = transport = cast(asyncio.Transport, transport)  # uvloop's are not a subclass of it
         transport.set_write_buffer_limits(high=WRITE_BUFFER_BYTES)
         peer = transport.get_extra_info("peername") or ("", 0)
-        self.caller = Caller("", peer[0], self.listener.name, is_node=self.net.config.believes_strangers)
+        believed = self.net.config.believes_strangers
+        self.caller = Caller("", peer[0], self.listener.name, is_node=believed, port=peer[1])
         self.write = transport.writelines
         sock = transport.get_extra_info("socket")
         with suppress(OSError):  # the other side may have closed already; the transport reports that

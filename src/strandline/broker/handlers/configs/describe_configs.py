@@ -1,4 +1,5 @@
-"""DescribeConfigs: every setting of a topic, a broker or a group, with where its value comes from (KIP-226).
+"""DescribeConfigs: every setting of a topic, a broker or a group, with where its value comes from (KIP-226). Of a
+subscription to the metrics of clients, what was set for it (KIP-714).
 
 Synonyms are all sources that have a value, the one in force first, each with the name and in the unit of its own key:
 a topic's `retention.ms` may come from a broker's `log.retention.hours`.
@@ -14,6 +15,7 @@ from strandline.base.time import Instant
 from strandline.base.value import Value
 from strandline.broker.config import NODE_CONFIGS
 from strandline.broker.handlers.port import NodePort
+from strandline.metadata.configs.client_metrics import CLIENT_METRICS_CONFIGS
 from strandline.metadata.configs.config_docs import documentation
 from strandline.metadata.configs.config_key import TYPE_NUMBERS, ConfigKey, show_value
 from strandline.metadata.configs.dynamic_configs import DYNAMIC_NODE_KEYS, is_dynamic, synonyms_of
@@ -21,6 +23,7 @@ from strandline.metadata.configs.group_configs import GROUP_CONFIGS
 from strandline.metadata.configs.tls_configs import listener_and_key, prefixed
 from strandline.metadata.configs.topic_configs import SHOWN, STATE_KEYS
 from strandline.metadata.image import BROKER_RESOURCE, CLUSTER_DEFAULT, GROUP_RESOURCE, TOPIC_RESOURCE
+from strandline.metadata.records import CLIENT_METRICS_RESOURCE
 from strandline.wire.messages.cluster.describe_configs import (
     DescribeConfigsRequest,
     DescribeConfigsResource,
@@ -31,7 +34,7 @@ from strandline.wire.messages.cluster.describe_configs import (
 )
 
 # ConfigSource numbers of the protocol.
-TOPIC, DYNAMIC_BROKER, DYNAMIC_DEFAULT, STATIC, DEFAULT, GROUP = 1, 2, 3, 4, 5, 8
+TOPIC, DYNAMIC_BROKER, DYNAMIC_DEFAULT, STATIC, DEFAULT, CLIENT_METRICS, GROUP = 1, 2, 3, 4, 5, 7, 8
 
 
 class Setting(Value, frozen=True):
@@ -77,6 +80,11 @@ def describe(
             if not name:
                 return refused(resource, ErrorCode.INVALID_REQUEST, "Group name must not be empty")
             rows = [of_group(node, name, key) for key in GROUP_CONFIGS.values()]
+        case kind if kind == CLIENT_METRICS_RESOURCE:
+            if not name:
+                why = "Client metrics subscription name must not be empty"
+                return refused(resource, ErrorCode.INVALID_REQUEST, why)
+            rows = of_subscription(node, name)
         case kind:
             return refused(resource, ErrorCode.INVALID_REQUEST, f"Unsupported resource type: {kind}")
     wanted = resource.configuration_keys
@@ -164,6 +172,12 @@ def of_all_brokers(node: NodePort) -> list[Described]:
         key, value = NODE_CONFIGS[name], dynamic[name]
         rows.append(Described(key, value, DYNAMIC_DEFAULT, (Setting(name, value, DYNAMIC_DEFAULT),)))
     return rows
+
+
+def of_subscription(node: NodePort, name: str) -> list[Described]:
+    own = node.image.configs.get((CLIENT_METRICS_RESOURCE, name), {})
+    keys = CLIENT_METRICS_CONFIGS
+    return [Described(keys[key], own[key], CLIENT_METRICS, ()) for key in sorted(own) if key in keys]
 
 
 def broker_settings(node: NodePort, names: Iterable[str]) -> list[Setting]:
