@@ -42,6 +42,7 @@ from strandline.metadata.image import (
     Partition,
     Topic,
 )
+from strandline.metadata.records import CLIENT_METRICS_RESOURCE
 from strandline.metadata.security.acls import Acl, AclOperation, AclPermission, PatternType, ResourceType
 from strandline.wire.codec import decode_all, encode_bytes
 from strandline.wire.messages.cluster.api_versions import ApiVersionsRequest
@@ -592,6 +593,20 @@ def test_null_and_empty_both_ask_for_every_key(version: int) -> None:
     all_keys = configs(node, TOPIC_RESOURCE, "t", None, version).configs
     assert len(all_keys) > 10
     assert configs(node, TOPIC_RESOURCE, "t", (), version).configs == all_keys
+
+
+def test_of_a_subscription_to_the_metrics_of_clients_what_was_set_is_shown() -> None:
+    node = FakeNode()
+    node.image.configs[(CLIENT_METRICS_RESOURCE, "s")] = {"metrics": "*", "interval.ms": "100", "of.another": "program"}
+    rows = configs(node, CLIENT_METRICS_RESOURCE, "s", None).configs
+    shown = [(row.name, row.value, row.config_source, row.config_type, row.read_only, row.synonyms) for row in rows]
+    assert shown == [("interval.ms", "100", 7, 3, False, ()), ("metrics", "*", 7, 7, False, ())]
+    assert [row.name for row in configs(node, CLIENT_METRICS_RESOURCE, "s", ("metrics",)).configs] == ["metrics"]
+    none = configs(node, CLIENT_METRICS_RESOURCE, "x", None)
+    assert (none.error_code, none.configs) == (E.NONE, ())
+    nameless = configs(node, CLIENT_METRICS_RESOURCE, "", None)
+    assert nameless.error_code == E.INVALID_REQUEST
+    assert nameless.error_message == "Client metrics subscription name must not be empty"
 
 
 def test_resources_that_cannot_be_described() -> None:

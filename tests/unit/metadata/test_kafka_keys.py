@@ -115,6 +115,7 @@ quota.window.num INT 11 read-only >=1
 quota.window.size.seconds INT 1 read-only >=1
 controller.quota.window.num INT 11 read-only >=1
 controller.quota.window.size.seconds INT 1 read-only >=1
+telemetry.max.bytes INT 1048576 read-only >=1
 fetch.max.bytes INT 57671680 read-only >=1024
 max.incremental.fetch.session.cache.slots INT 1000 read-only >=0
 max.request.partition.size.limit INT 2000 read-only >=1

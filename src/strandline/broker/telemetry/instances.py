@@ -35,6 +35,7 @@ class Instance(Struct):
     heard_at: Instant
     asked_at: Instant = LONG_AGO
     pushed_at: Instant = LONG_AGO
+    has_asked: bool = False  # since its last push
     is_terminating: bool = False
     last_error: ErrorCode = ErrorCode.NONE
 
@@ -53,9 +54,13 @@ class Instance(Struct):
     def may_push(self, now: Instant) -> bool:
         """The first push after a question may come early: clients draw its time from half an interval to one and a
         half, or they would all push at once."""
-        if self.asked_at > self.pushed_at or self.pushed_at == LONG_AGO:
-            return True
-        return now - self.pushed_at >= self.interest.interval_ms
+        return self.has_asked or self.pushed_at == LONG_AGO or now - self.pushed_at >= self.interest.interval_ms
+
+    def asked(self, now: Instant) -> None:
+        self.asked_at, self.has_asked, self.last_error = now, True, ErrorCode.NONE
+
+    def pushed(self, now: Instant) -> None:
+        self.pushed_at, self.has_asked = now, False
 
 
 class Instances:

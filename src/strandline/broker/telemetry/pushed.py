@@ -14,6 +14,7 @@ Invariants (executed by `check`):
 import math
 import re
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from typing import NamedTuple
 
 from msgspec import Struct
@@ -107,13 +108,12 @@ class PushedSeries:
     def next_silent(self) -> Instant:
         return min((client.silent_at for client in self.clients.values()), default=NEVER)
 
-    def families(self) -> Iterator[tuple[str, bool, list[tuple[Labels, float]]]]:
-        """By name: whether it is a counter, and its samples. What changes between two of them does no harm."""
+    def families(self) -> Iterator[tuple[str, list[tuple[tuple[Uuid, Labels], float]]]]:
+        """By name: its samples. What changes between two of them does no harm."""
         for name in sorted(self.by_name):
-            family = self.by_name.get(name, {})
-            samples = [(self.clients[one].labels + labels, value) for (one, labels), value in family.items()]
+            samples = list(self.by_name.get(name, {}).items())
             if samples:
-                yield name, name.endswith(COUNTER_END), samples
+                yield name, samples
 
     def check(self) -> None:
         assert self.count == sum(map(len, self.by_name.values())) <= SERIES_MAX
@@ -131,19 +131,31 @@ def name_of(point: Point) -> str:
     """org.apache.kafka.producer.record.send.total → strandline_pushed_org_apache_kafka_producer_record_send_total.
 
     Counters and no others end in _total, so one name has one type, whatever clients say."""
-    name = PREFIX + OTHER.sub("_", point.name[: NAME_MAX + 1])
+    name = PREFIX + plain(point.name[: NAME_MAX + 1])
     if point.is_counter:
         return name if name.endswith(COUNTER_END) else name + COUNTER_END
     return name + "_value" if name.endswith(COUNTER_END) else name
+
+
+@lru_cache(1000)  # clients push the same names again and again
+def plain(text: str) -> str:
+    return OTHER.sub("_", text)
+
+
+@lru_cache(1000)
+def label_name(text: str) -> str:
+    """Empty if it is not a client's to give."""
+    name = plain(text).lstrip("_")  # two underscores at the front are Prometheus' own
+    if name in ("client_id", "client_instance_id"):
+        return ""
+    return f"label_{name}" if name[:1].isdigit() else name
 
 
 def labels_of(labels: Labels) -> Labels:
     """With names that Prometheus accepts; the first of a name counts. A client cannot give itself another id."""
     found: dict[str, str] = {}
     for key, text in labels[:LABELS_MAX]:
-        name = OTHER.sub("_", key[:LABEL_NAME_MAX]).lstrip("_")  # two underscores at the front are Prometheus' own
-        if name[:1].isdigit():
-            name = f"label_{name}"
-        if name and name not in ("client_id", "client_instance_id") and text:
+        name = label_name(key[:LABEL_NAME_MAX])
+        if name and text:
             found.setdefault(name, text[:LABEL_MAX])
     return tuple(sorted(found.items()))

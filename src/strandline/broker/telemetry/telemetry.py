@@ -38,7 +38,7 @@ E = ErrorCode
 ACCEPTED = (Codec.ZSTD, Codec.LZ4, Codec.GZIP, Codec.SNAPPY)  # in Kafka's order: the first is the best
 RESERVED = (ZERO_UUID, METADATA_TOPIC_ID)
 UNPACKED_BYTES_MAX = 2 << 20
-ITEMS_MAX = 3_000  # metrics and their points that are looked at in one push
+ITEMS_MAX = 4_000  # metrics and their points that are looked at in one push
 ATTRIBUTE_MAX = 250  # letters of an attribute that subscriptions match
 PURGE_MS = 10_000
 BOUNDS_NS = tuple(1_000_000 * ms for ms in (1, 2, 5, 10, 20, 50, 100, 200, 500))
@@ -126,8 +126,7 @@ class Telemetry:
         if not instance.may_ask(now):
             self.throttled += 1
             return GetTelemetrySubscriptionsResponse(error_code=E.THROTTLING_QUOTA_EXCEEDED)
-        instance.asked_at = now
-        instance.last_error = E.NONE
+        instance.asked(now)
         return GetTelemetrySubscriptionsResponse(
             client_instance_id=instance.instance_id,
             subscription_id=instance.subscription_id,
@@ -155,7 +154,7 @@ class Telemetry:
         if instance.is_terminating:
             return E.INVALID_REQUEST
         if instance.may_push(now):
-            instance.pushed_at = now
+            instance.pushed(now)
         elif not request.terminating:
             self.throttled += 1
             return E.THROTTLING_QUOTA_EXCEEDED
@@ -197,7 +196,7 @@ class Telemetry:
         instance = Instance(instance_id, connection, attributes, interest, number, self.version, now)
         if known is not None and known.subscription_id == number:
             # It is asked for nothing else than before, and so its interval goes on.
-            instance.asked_at, instance.pushed_at = known.asked_at, known.pushed_at
+            instance.asked_at, instance.pushed_at, instance.has_asked = known.asked_at, known.pushed_at, known.has_asked
             instance.is_terminating, instance.last_error = known.is_terminating, known.last_error
         self.instances.put(instance)
         return instance

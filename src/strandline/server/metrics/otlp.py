@@ -78,7 +78,7 @@ def points_in(message: Any, items_max: int) -> Iterator[Point]:
 
 
 def labels_in(attributes: Any) -> Labels:
-    return tuple((one.key, one.value.string_value or text_of(one.value)) for one in attributes[:LABELS_MAX])
+    return tuple([(one.key, one.value.string_value or text_of(one.value)) for one in attributes[:LABELS_MAX]])
 
 
 def text_of(value: Any) -> str:
