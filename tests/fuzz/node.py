@@ -1,8 +1,9 @@
 """Whole nodes under drawn requests: three brokers, which are controllers too, in one simulated world.
 
 Each step sends one request, of any API in any version, to one listener of one node. It is well formed; its values are
-true, or extreme, or anything. Whoever sends it is a client, or poses as a node. After each step all nodes hold their
-invariants, and at the end all start again. No law is asked for, since it may order anything. A run follows from its
+true, or extreme, or anything. Whoever sends it is a client, or poses as a node. The nodes take what clients push as
+telemetry, as real ones do that serve metrics. After each step all nodes hold their invariants, and at the end all start
+again. No law is asked for, since it may order anything. A run follows from its
 seed.
 """
 
@@ -15,6 +16,9 @@ from tests.fuzz.drawing import Draw, Vocabulary, message
 from tests.fuzz.targets import drawn_batch
 
 from strandline.base.ids import METADATA_TOPIC, METADATA_TOPIC_ID, ZERO_UUID
+from strandline.broker.telemetry.subscriptions import subscriptions_in
+from strandline.metadata.records import CLIENT_METRICS_RESOURCE
+from strandline.server.metrics.otlp import Otlp
 from strandline.sim.hostile import GROUP, TOPIC, Known, request_layout, served
 from strandline.sim.stranger.probing import PAUSE_MS, Case, Probe
 from strandline.sim.world.machine import Machine
@@ -39,6 +43,8 @@ OTHERS = (
     "PLAINTEXT",
 )
 BYTES_OF_A_DRAW = 300
+LIBRARY = Otlp()
+SUBSCRIPTIONS = subscriptions_in({(CLIENT_METRICS_RESOURCE, "all"): {"metrics": "*", "interval.ms": "100"}})
 
 
 class Insider(Vocabulary):
@@ -107,6 +113,8 @@ class Besieged(Probe):
         version = rng.choice(api.request.versions)
         running = [one for one in self.world.machines.values() if one.node is not None and one.is_running]
         assert running, "all nodes have ended"
+        for one in running:
+            take_telemetry(one)
         self.prober.is_node = rng.random() < 0.5
         request = self.drawn(rng.choice(running), api, listener, version)
         if request is None:
@@ -124,9 +132,20 @@ class Besieged(Probe):
     def drawn(self, machine: Machine, api: Api, listener: str, version: int) -> Any:
         known = self.known(machine, Case(api, listener, {}))
         known.numbers.update(producer_id=self.rng.choice((-1, 0, 1, 1000)), producer_epoch=self.rng.choice((-1, 0, 1)))
+        if machine.node is not None and machine.node.broker is not None:
+            for instance in list(machine.node.broker.telemetry.instances.by_id.values())[:1]:
+                known.ids["client"] = instance.instance_id
+                known.numbers.update(subscription_id=instance.subscription_id)
         known.texts.update(transactional_id=TXN, group_id=GROUP, member_id=self.member)
         draw = Draw(self.rng.randbytes(BYTES_OF_A_DRAW))
         return message(request_layout(api, version), draw, Insider(known, self.rng))
+
+
+def take_telemetry(machine: Machine) -> None:
+    if machine.node is not None and machine.node.broker is not None:
+        telemetry = machine.node.broker.telemetry
+        telemetry.decoder = LIBRARY
+        telemetry.subscriptions = telemetry.subscriptions or SUBSCRIPTIONS
 
 
 def siege(seed: int, steps: int, told: Callable[[int], None] = lambda step: None) -> None:
