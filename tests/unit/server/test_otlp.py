@@ -13,7 +13,7 @@ from tests.rows import each
 from strandline.base.effects import Endpoint
 from strandline.base.ids import Uuid
 from strandline.base.time import Instant
-from strandline.broker.telemetry.pushed import Point, PushedSeries
+from strandline.broker.telemetry.pushed import LABELS_MAX, Point, PushedSeries
 from strandline.broker.telemetry.telemetry import ITEMS_MAX, Undecodable
 from strandline.server.metrics import otlp
 from strandline.server.metrics.exposition import read_samples
@@ -103,7 +103,7 @@ MANY = 100_000
 NO_RESOURCE = SimpleNamespace(attributes=())
 
 
-@each("level", ["resources", "scopes", "metrics", "points"])
+@each("level", ["resources", "scopes", "metrics", "points", "labels"])
 def test_only_so_many_things_of_a_push_are_looked_at(level: str) -> None:
     """A push may have a million things that are empty, of each kind."""
     seen = 0
@@ -114,6 +114,10 @@ def test_only_so_many_things_of_a_push_are_looked_at(level: str) -> None:
             seen += 1
             yield one
 
+    if level == "labels":
+        (point,) = points(one_metric(gauge={"data_points": [{"attributes": [{"key": "k"}] * MANY}]}))
+        assert len(point.labels) == LABELS_MAX
+        return
     if level == "points":
         found = points(one_metric(gauge={"data_points": [{}] * MANY}))
         assert len(found) == ITEMS_MAX - 3, "behind a resource, a scope and a metric"

@@ -73,8 +73,6 @@ def points_in(message: Any, items_max: int) -> Iterator[Point]:
                     left -= len(points)
                     for point in points:
                         yield from READ[kind](metric.name, data, point, labels_in(point.attributes) + of_resource)
-        if left <= 0:
-            return
 
 
 def labels_in(attributes: Any) -> Labels:

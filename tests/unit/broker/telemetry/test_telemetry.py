@@ -32,9 +32,11 @@ def test_without_a_subscription_a_client_is_asked_for_nothing_every_five_minutes
     assert asked.client_instance_id not in (ZERO_UUID, METADATA_TOPIC_ID)
     assert world.push(asked) == E.NONE
     assert (world.library.decoded, world.library.prepared, world.shown()) == ([], 0, {})
-    other = world.ask(connection=2)
-    assert other.client_instance_id != asked.client_instance_id
-    assert other.subscription_id != asked.subscription_id
+    others = [world.ask(connection=n) for n in range(20)]
+    assert len({one.client_instance_id for one in (asked, *others)}) == 21
+    assert len({one.subscription_id for one in (asked, *others)}) == 21
+    assert {one.subscription_id < 0 for one in others} == {True, False}, "32 bits, of which one is the sign"
+    assert all(-(1 << 31) <= one.subscription_id < 1 << 31 for one in others)
 
 
 # Of the client in `test_a_client_is_asked_for_what_matches_it`.
@@ -76,6 +78,10 @@ def test_a_pattern_that_would_keep_a_backtracking_matcher_busy_for_years_is_matc
     world = World()
     world.subscribe("s", {**ALL, "match": "client_id=(a+)+b"})
     assert world.ask(client_id="a" * 32_000).requested_metrics == ()
+    world.subscribe("s", {**ALL, "match": "client_id=(a?){900}"})
+    assert world.ask(client_id="a" * 32_000).requested_metrics == (), "it takes too many steps"
+    world.subscribe("t", {**ALL, "match": "client_id=a{250}"})
+    assert world.ask(client_id="a" * 32_000).requested_metrics == ("*",), "its first letters count"
 
 
 def test_subscriptions_that_match_are_one_with_all_their_metrics_and_the_shortest_interval() -> None:
@@ -218,12 +224,25 @@ def test_a_client_is_forgotten_with_its_connection_and_its_series_stay_for_three
     assert world.telemetry.deadline() == NEVER, "nothing is left that costs a timer"
 
 
+def test_a_client_that_comes_on_another_connection_is_the_same_and_belongs_to_that() -> None:
+    world = World()
+    world.subscribe("s", ALL)
+    asked = world.ask(connection=1)
+    assert world.push(asked, connection=2) == E.NONE
+    world.telemetry.disconnected(1)
+    assert world.push(asked, connection=2) == E.THROTTLING_QUOTA_EXCEEDED, "it is known still"
+    world.telemetry.disconnected(2)
+    assert len(world.telemetry.instances) == 0
+
+
 def test_a_silent_client_is_forgotten_after_a_minute_at_least() -> None:
     world = World()
     world.subscribe("s", ALL)
-    world.push(world.ask())
-    world.pass_ms(59_000)
-    assert (len(world.telemetry.instances), len(world.shown())) == (1, 1)
+    asked = world.ask()
+    for _ in range(3):
+        assert world.push(asked) == E.NONE
+        world.pass_ms(59_000)
+        assert (len(world.telemetry.instances), len(world.shown())) == (1, 1)
     world.pass_ms(11_000)
     assert (len(world.telemetry.instances), len(world.shown())) == (0, 0)
 
@@ -272,3 +291,8 @@ def test_the_library_is_loaded_when_there_is_a_subscription() -> None:
     assert world.library.prepared == 0
     world.subscribe("s", ALL)
     assert world.library.prepared == 1
+    other = World()
+    other.image = world.image.copy()
+    other.image.delta.reloaded = True
+    other.telemetry.apply(other.image, other.image.take_delta())
+    assert other.telemetry.subscriptions == world.telemetry.subscriptions != (), "out of a snapshot"
