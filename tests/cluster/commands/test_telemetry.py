@@ -68,6 +68,7 @@ def test_a_client_pushes_what_the_operator_subscribed_to_and_a_scrape_shows_it(c
     settings = f"metrics=*,interval.ms=300,match=[client_id={re.escape(APP)},client_software_name=confluent-kafka.*]"
     configs(cluster, "alter", named, "--add-config", settings)
     assert "  interval.ms=300 sensitive=false" in configs(cluster, "describe", named)
+    assert configs(cluster, "describe") == configs(cluster, "describe", named), "it is the only one"
     refused = configs(cluster, "alter", named, "--add-config=interval.ms=1", status=1)
     assert "Invalid value 1 for interval.ms" in refused
 

@@ -558,15 +558,16 @@ def test_resources_are_listed_by_their_types_and_version_0_knows_only_client_met
     node = FakeNode()
     node.topic("t", A, 1)
     node.image.configs[(GROUP_RESOURCE, "g")] = {"consumer.session.timeout.ms": "60000"}
+    node.image.configs[(CLIENT_METRICS_RESOURCE, "s")] = {"metrics": "*"}
     node.image.configs[(TOPIC_RESOURCE, "t")] = {"retention.ms": "1"}
     brokers = [(4, "1"), (4, "2")]
     rows = [
-        (1, (), E.NONE, [(32, "g"), *brokers, (2, "t")]),
+        (1, (), E.NONE, [(32, "g"), (16, "s"), *brokers, (2, "t")]),
         (1, (GROUP_RESOURCE,), E.NONE, [(32, "g")]),
         (1, (TOPIC_RESOURCE, BROKER_RESOURCE), E.NONE, [*brokers, (2, "t")]),
-        (1, (8, 16), E.NONE, []),
+        (1, (8, 16), E.NONE, [(16, "s")]),
         (1, (TOPIC_RESOURCE, 64), E.UNSUPPORTED_VERSION, []),
-        (0, (), E.NONE, []),
+        (0, (), E.NONE, [(16, "s")]),
     ]
     for version, types, error, listed in rows:
         answer = ask(list_config_resources, node, ListConfigResourcesRequest(resource_types=types), version)

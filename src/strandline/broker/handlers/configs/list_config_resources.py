@@ -1,7 +1,7 @@
 """ListConfigResources: the names of resources that can have configurations (KIP-1142).
 
-Topics and brokers are all listed, groups if something was set for them. A node has no loggers whose levels could
-change, and no subscriptions to clients' metrics, so those lists are empty.
+Topics and brokers are all listed, groups and subscriptions to clients' metrics if something was set for them. A node
+has no loggers whose levels could change, so that list is empty.
 """
 
 from collections.abc import Iterable
@@ -49,4 +49,6 @@ def names_of(image: Image, kind: int) -> Iterable[str]:
         return sorted(image.topic_ids)
     if kind == BROKER_RESOURCE:
         return [str(node) for node in sorted(image.brokers) if image.is_active(node)]
-    return sorted(name for resource, name in image.configs if resource == kind == GROUP_RESOURCE)
+    if kind == BROKER_LOGGER_RESOURCE:
+        return []
+    return sorted(name for resource, name in image.configs if resource == kind)
