@@ -263,10 +263,8 @@ class Driver:
         metrics_at = self.bind_metrics()
         self.peers.secret = secret_of(self.config)
         node = self.make_node(self.config, self.disk, random.SystemRandom(), where)
-        if self.oauth is not None and isinstance(node, ClusterNode):
-            node.authenticating.tokens = self.oauth.tokens
-        if self.metrics is not None and isinstance(node, ClusterNode):
-            self.metrics.show_telemetry(node)
+        if isinstance(node, ClusterNode):
+            self.lend_libraries(node)
         pump = self.pump = Pump(node, self.loop, Clock(), self.on_stop, self.distrust)
         pump.connect(
             self.net.reply,
@@ -324,6 +322,13 @@ class Driver:
             raise OSError(f"OAUTHBEARER needs PyJWT, and {error.name} is missing: {INSTALL_OAUTH}") from None
         self.oauth = OAuth(self.config)
         self.oauth.watch(self.loop)
+
+    def lend_libraries(self, node: ClusterNode) -> None:
+        """Before it starts: those that not every installation has, and that the node uses if it gets them."""
+        if self.oauth is not None:
+            node.authenticating.tokens = self.oauth.tokens
+        if self.metrics is not None:
+            self.metrics.show_telemetry(node)
 
     def bind_metrics(self) -> Endpoint | None:
         """Before anybody can connect: connections are measured from the first one on."""
