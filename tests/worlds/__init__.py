@@ -15,6 +15,10 @@ from strandline.testing.local_cluster import LocalCluster
 QUICK = {
     "group.initial.rebalance.delay.ms": "100",
     "group.min.session.timeout.ms": "1000",
+    "group.consumer.min.session.timeout.ms": "1000",
+    "group.consumer.session.timeout.ms": "3000",
+    "group.consumer.min.heartbeat.interval.ms": "100",
+    "group.consumer.heartbeat.interval.ms": "300",
     "offsets.topic.num.partitions": "5",
     "replica.lag.time.max.ms": "1500",
 }

@@ -24,6 +24,8 @@ from strandline.broker.authorizing.topics import delete_topics
 from strandline.metadata.image import Image
 from strandline.metadata.security.acls import AclOperation, AclPermission, PatternType, ResourceType
 from strandline.wire.messages.cluster.describe_cluster import DescribeClusterRequest
+from strandline.wire.messages.consumer_groups.consumer_group_describe import ConsumerGroupDescribeRequest
+from strandline.wire.messages.consumer_groups.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from strandline.wire.messages.groups.describe_groups import DescribeGroupsRequest
 from strandline.wire.messages.groups.find_coordinator import FindCoordinatorRequest
 from strandline.wire.messages.groups.list_groups import ListGroupsRequest
@@ -309,6 +311,33 @@ def test_groups_that_may_not_be_described_are_not_listed() -> None:
     }
     node.allow(on_cluster(Op.DESCRIBE))
     assert sorted(row.group_id for row in node.ask(ListGroupsRequest(), 5).groups) == ["g", "h"]
+
+
+def test_a_consumer_groups_topics_are_shown_to_those_who_may_describe_them_all() -> None:
+    node = with_coordinators("a", "b")
+
+    def joined(member_id: str, who: str = ANN, **subscription: Any) -> Any:
+        request = ConsumerGroupHeartbeatRequest(
+            group_id="g", member_id=member_id, rebalance_timeout_ms=1000, topic_partitions=(), **subscription
+        )
+        return node.ask(request, 1, who)
+
+    def described(who: str = ANN, group: str = "g") -> Any:
+        request = ConsumerGroupDescribeRequest(group_ids=(group,), include_authorized_operations=True)
+        return node.ask(request, 1, who).groups[0]
+
+    assert joined("m", ROOT, subscribed_topic_names=("a", "b")).error_code == 0
+    assert described().error_code == E.GROUP_AUTHORIZATION_FAILED
+    node.allow(on_group(Op.READ, "g"), on_topic(Op.DESCRIBE, "a"))
+    assert joined("n", subscribed_topic_names=("a", "b")).error_code == E.TOPIC_AUTHORIZATION_FAILED
+    hidden = described()
+    assert (hidden.error_code, hidden.members) == (E.TOPIC_AUTHORIZATION_FAILED, ())
+    assert hidden.error_message == "The group has described topic(s) that the client is not authorized to describe."
+    assert joined("n", subscribed_topic_regex=".*").error_code == 0
+    shown = next(member for member in described(ROOT).members if member.member_id == "n")
+    assert {topic.topic_name for topic in shown.target_assignment.topic_partitions} == {"a"}, "b is no match for ANN"
+    node.allow(on_topic(Op.DESCRIBE, "b"))
+    assert (described().error_code, described().authorized_operations) == (0, bits(Op.READ, Op.DESCRIBE))
 
 
 # --- transactions

@@ -53,6 +53,8 @@ from strandline.wire.messages.cluster.incremental_alter_configs import Increment
 from strandline.wire.messages.cluster.list_config_resources import ListConfigResourcesRequest
 from strandline.wire.messages.cluster.unregister_broker import UnregisterBrokerRequest
 from strandline.wire.messages.cluster.update_features import UpdateFeaturesRequest
+from strandline.wire.messages.consumer_groups.consumer_group_describe import ConsumerGroupDescribeRequest
+from strandline.wire.messages.consumer_groups.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from strandline.wire.messages.groups.delete_groups import DeleteGroupsRequest
 from strandline.wire.messages.groups.describe_groups import DescribeGroupsRequest
 from strandline.wire.messages.groups.find_coordinator import GROUP, TRANSACTION, FindCoordinatorRequest
@@ -241,6 +243,28 @@ CASES: tuple[Case, ...] = (
             (LeaveGroupRequest(group_id="g"), 5),
             (SyncGroupRequest(group_id="g"), 5),
         )
+    ),
+    *(
+        Case(
+            ConsumerGroupHeartbeatRequest(
+                group_id="g",
+                member_id="m",
+                rebalance_timeout_ms=1,
+                subscribed_topic_names=names,
+                topic_partitions=(),
+            ),
+            1,
+            error,
+            ((on_group(Op.READ, "g"), *needed),),
+        )
+        for names, error, needed in (((), G, ()), (("t",), G, (on_topic(Op.DESCRIBE, "t"),)))
+    ),
+    # The group has been assigned the topic by then.
+    Case(
+        ConsumerGroupDescribeRequest(group_ids=("g",)),
+        1,
+        G,
+        ((on_group(Op.DESCRIBE, "g"), on_topic(Op.DESCRIBE, "t")),),
     ),
     Case(DescribeGroupsRequest(groups=("g",)), 5, G, ((on_group(Op.DESCRIBE, "g"),),)),
     Case(DeleteGroupsRequest(groups_names=("g",)), 2, G, ((on_group(Op.DELETE, "g"),),)),

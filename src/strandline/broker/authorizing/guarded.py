@@ -4,12 +4,16 @@ there is a gate.
 What comes before a broker has joined is judged when it is let in: until then its metadata may lack ACLs.
 """
 
-from strandline.base.effects import Disconnected, Effect, Received
+from collections.abc import Iterable
+
+from strandline.base.effects import Caller, Disconnected, Effect, Received
 from strandline.base.time import Instant
 from strandline.broker.authorizing.gate import Gate
+from strandline.broker.authorizing.verdict import may_topic
 from strandline.broker.node import Node
 from strandline.broker.parts import Parts
 from strandline.broker.route import Route
+from strandline.metadata.security.acls import AclOperation
 from strandline.security.acls.authorizer import Authorizer
 
 
@@ -18,6 +22,15 @@ class GuardedNode(Node):
         config = parts.config
         self.gate = Gate(Authorizer(config.super_users, allows_if_no_acl=config.allows_everyone))
         super().__init__(parts, now)
+        if self.broker is not None:
+            self.broker.groups.heartbeats.planner.describable = self.describable
+
+    def describable(self, caller: Caller, names: Iterable[str]) -> Iterable[str]:
+        """Which of these topics may the caller describe? A subscription by an expression reaches no others."""
+        rights = self.gate.authorizer.rights(caller.principal, caller.host)
+        if caller.is_node or rights.is_super:
+            return names
+        return [name for name in names if may_topic(rights, AclOperation.DESCRIBE, name)]
 
     def open_routes(self) -> tuple[dict[type, Route], dict[type, Route]]:
         return self.gate.for_brokers, self.gate.for_controllers

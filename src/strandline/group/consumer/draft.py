@@ -1,7 +1,7 @@
 """A group as it will be, while a change is planned, with the records that make it so. The group stays as it is."""
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from strandline.base.time import Instant
 from strandline.group.assignors.spec import GroupSpec, MemberSpec, TopicSpec
@@ -69,16 +69,16 @@ class Draft:
         resolved = self.regexes.get(member.regex) if member.regex else None
         return member.topics if resolved is None else member.topics | resolved.topics
 
-    def resolve(self, now: Instant) -> bool:
+    def resolve(self, names: Callable[[], Iterable[str]], now: Instant) -> bool:
         """Regular expressions that are new, and all of them if topics may have come or gone. Are there other topics
-        now that match? Raises InvalidRegex."""
+        now that match? `names`: of the topics that there are. Raises InvalidRegex."""
         used = {member.regex for member in self.members.values() if member.regex}
         has_changed = False
         for regex in sorted(used):
             known = self.regexes.get(regex)
             if known is not None and not self.group.is_stale:
                 continue
-            matches = resolve(regex, self.image.topic_ids)
+            matches = resolve(regex, names())
             if known is None or known.topics != matches:
                 self.regexes[regex] = Resolved(matches, 0, now)
                 self.records.append(regex_record(self.group.group_id, regex, matches, now))

@@ -9,10 +9,12 @@ A heartbeat has three steps:
   3. The member goes on towards the target assignment (`reconciling.py`).
 """
 
+from collections.abc import Iterable
 from typing import Protocol
 
 from msgspec.structs import replace
 
+from strandline.base.effects import Caller
 from strandline.base.errors import ErrorCode
 from strandline.base.time import Instant
 from strandline.base.value import Value
@@ -57,25 +59,27 @@ class Plan(Value, frozen=True):
     has_looked: bool = False  # at the subscribed topics: the group is not stale any more
 
 
-class Client(Value, frozen=True):
-    client_id: str
-    host: str
-
-
 class Topics(Protocol):
     @property
     def image(self) -> Image: ...
+
+
+def everything(caller: Caller, names: Iterable[str]) -> Iterable[str]:
+    """Which of these topics may the caller describe? An expression matches no others."""
+    del caller
+    return names
 
 
 class Planner:
     def __init__(self, config: GroupConfig, topics: Topics) -> None:
         self.config = config
         self.topics = topics
+        self.describable = everything  # a node with an authorizer knows better
 
     # --- heartbeats
 
     def heartbeat(
-        self, group: ConsumerGroup, request: ConsumerGroupHeartbeatRequest, client: Client, now: Instant
+        self, group: ConsumerGroup, request: ConsumerGroupHeartbeatRequest, caller: Caller, now: Instant
     ) -> Plan | Refused:
         """Of a member that joins or stays. Its id is not empty."""
         assert request.member_id and request.member_epoch >= 0
@@ -85,7 +89,7 @@ class Planner:
         if isinstance(before, Refused):
             return before
         is_new = before.member_id not in draft.members
-        after = updated(before, request, client)
+        after = updated(before, request, caller)
         if after.state is MemberState.UNKNOWN and owned != {}:
             return Refused(ErrorCode.FENCED_MEMBER_EPOCH, f"The consumer group member is in a unknown state. {ABANDON}")
         if is_new or after != before:
@@ -93,7 +97,7 @@ class Planner:
         assignor = draft.assignor()
         draft.members[after.member_id] = after
         try:
-            has_new_matches = draft.resolve(now)
+            has_new_matches = draft.resolve(lambda: self.describable(caller, self.topics.image.topic_ids), now)
         except InvalidRegex as error:
             why = f"SubscribedTopicRegex `{after.regex}` is not a valid regular expression: {error}."
             return Refused(ErrorCode.INVALID_REGULAR_EXPRESSION, why)
@@ -244,7 +248,7 @@ def why_fenced(member: Member, epoch: int, owned: Partitions | None) -> Refused 
 # --- what it says
 
 
-def updated(member: Member, request: ConsumerGroupHeartbeatRequest, client: Client) -> Member:
+def updated(member: Member, request: ConsumerGroupHeartbeatRequest, caller: Caller) -> Member:
     """What is null in the request did not change."""
     names, regex = request.subscribed_topic_names, request.subscribed_topic_regex
     patience_ms = request.rebalance_timeout_ms
@@ -256,8 +260,8 @@ def updated(member: Member, request: ConsumerGroupHeartbeatRequest, client: Clie
         assignor=member.assignor if request.server_assignor is None else request.server_assignor,
         topics=member.topics if names is None else frozenset(names),
         regex=member.regex if regex is None else regex,
-        client_id=client.client_id,
-        client_host=client.host,
+        client_id=caller.client_id,
+        client_host=f"/{caller.host}",
         classic=None,
     )
 

@@ -21,7 +21,7 @@ from strandline.group.config import GroupConfig
 from strandline.group.consumer.catalog import touched
 from strandline.group.consumer.group import ConsumerGroup
 from strandline.group.consumer.member import AWAY, LEFT
-from strandline.group.consumer.planning import Client, Plan, Planner, Refused, Topics, proof_record
+from strandline.group.consumer.planning import Plan, Planner, Refused, Topics, proof_record
 from strandline.group.consumer.settings import consumer_config, is_consumer_protocol_finalized
 from strandline.group.consumer.timers import Key
 from strandline.group.serving.answers import membership_error
@@ -83,8 +83,7 @@ class ConsumerHeartbeats:
     ) -> Plan | Refused:
         if request.member_epoch in (LEFT, AWAY):
             return self.planner.leave(group, request)
-        client = Client(received.caller.client_id, f"/{received.caller.host}")
-        return self.planner.heartbeat(group, request, client, now)
+        return self.planner.heartbeat(group, request, received.caller, now)
 
     def carry_out(
         self, shard: Shard, group: ConsumerGroup, plan: Plan, received: Received, now: Instant
