@@ -354,8 +354,18 @@ class NodeConfig(Value, frozen=True):
     def consumer_group_rules(self) -> tuple[tuple[bool, str], ...]:
         """A broker's own values lie within the limits that it sets, and a session has room for a heartbeat."""
         rules = []
-        for kind in ("heartbeat.interval.ms", "session.timeout.ms"):
-            least, own, most = (f"group.consumer.{limit}{kind}" for limit in ("min.", "", "max."))
+        for least, own, most in (
+            (
+                "group.consumer.min.heartbeat.interval.ms",
+                "group.consumer.heartbeat.interval.ms",
+                "group.consumer.max.heartbeat.interval.ms",
+            ),
+            (
+                "group.consumer.min.session.timeout.ms",
+                "group.consumer.session.timeout.ms",
+                "group.consumer.max.session.timeout.ms",
+            ),
+        ):
             for low, high, blamed in ((least, most, most), (least, own, own), (own, most, own)):
                 other, how = (low, "greater") if blamed == high else (high, "less")
                 why = f"{blamed} must be {how} than or equal to {other}"

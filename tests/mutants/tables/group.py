@@ -44,7 +44,7 @@ GROUP = table(
     Mutant(
         "offsets of groups with members expire",
         "group/serving/retention.py",
-        ("            if group is not None and (group.members or group.pending):\n                continue\n"),
+        "            if isinstance(group, Group) and (group.members or group.pending):\n                continue\n",
         "",
         Breaks.DURABILITY,
         ("unit/group/test_offsets.py::test_offsets_of_a_group_with_members_are_not_forgotten_however_old_they_are",),

@@ -136,6 +136,29 @@ def test_unknown_keys_are_kept_and_are_no_problem() -> None:
         ({"broker_heartbeat_interval_ms": "5000"}, "at least twice"),
         ({"replica_fetch_wait_max_ms": "40000"}, "less than or equal to replica.lag.time.max.ms"),
         ({"replica_socket_timeout_ms": "499"}, "should always be at least replica.fetch.wait.max.ms"),
+        (
+            {"group_consumer_session_timeout_ms": "44999"},
+            "group.consumer.session.timeout.ms must be greater than or equal to group.consumer.min.session.timeout.ms",
+        ),
+        (
+            {"group_consumer_heartbeat_interval_ms": "15001"},
+            "group.consumer.heartbeat.interval.ms must be less than or equal to "
+            "group.consumer.max.heartbeat.interval.ms",
+        ),
+        (
+            {"group_consumer_max_session_timeout_ms": "44999"},
+            "group.consumer.max.session.timeout.ms must be greater than or equal to "
+            "group.consumer.min.session.timeout.ms",
+        ),
+        (
+            {"group_consumer_session_timeout_ms": "5000", "group_consumer_min_session_timeout_ms": "5000"},
+            "group.consumer.heartbeat.interval.ms must be less than group.consumer.session.timeout.ms",
+        ),
+        (
+            {"group_coordinator_rebalance_protocols": "consumer"},
+            "Disabling the 'classic' protocol is not supported.",
+        ),
+        ({"group_consumer_assignors": "mine"}, "String must be one of: uniform, range"),
         ({"log_retention_hours": "0"}, "log.retention.ms must be unlimited (-1) or, greater than or equal to 1"),
     ],
 )

@@ -204,7 +204,7 @@ def find(draft: Draft, request: ConsumerGroupHeartbeatRequest, owned: Partitions
 
 def take_over(draft: Draft, holder: Member, request: ConsumerGroupHeartbeatRequest) -> Member | Refused:
     """A static member comes back, perhaps with another id: it has what it had, if it had said that it would."""
-    if holder.epoch != AWAY:  # guard: instance-id-taken-from-a-living-member
+    if holder.epoch != AWAY:
         return Refused(
             ErrorCode.UNRELEASED_INSTANCE_ID,
             f"Static member {request.member_id} with instance id {request.instance_id} cannot join the group because "

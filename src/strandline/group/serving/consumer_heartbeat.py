@@ -107,7 +107,7 @@ class ConsumerHeartbeats:
             if proof is None:
                 effects = answer(ErrorCode.NONE)
             else:
-                proof.wait(answer)  # guard: heartbeat-answered-before-its-group-is-committed
+                proof.wait(answer)
         self.heard(shard, group.group_id, plan, now)
         return effects
 
