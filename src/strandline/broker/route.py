@@ -63,6 +63,7 @@ from strandline.wire.messages.groups.join_group import JoinGroupRequest
 from strandline.wire.messages.groups.leave_group import LeaveGroupRequest
 from strandline.wire.messages.groups.list_groups import ListGroupsRequest
 from strandline.wire.messages.groups.offset_commit import OffsetCommitRequest
+from strandline.wire.messages.groups.offset_delete import OffsetDeleteRequest
 from strandline.wire.messages.groups.offset_fetch import OffsetFetchRequest
 from strandline.wire.messages.groups.sync_group import SyncGroupRequest
 from strandline.wire.messages.own.acknowledge_losses import AcknowledgeLossesRequest
@@ -307,6 +308,7 @@ BROKER_ROUTES: dict[type, Route] = {
     LeaveGroupRequest: to_group,
     OffsetCommitRequest: to_group,
     OffsetFetchRequest: to_group,
+    OffsetDeleteRequest: to_group,
     TxnOffsetCommitRequest: to_group,
     DescribeGroupsRequest: to_group,
     ListGroupsRequest: to_group,

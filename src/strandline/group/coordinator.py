@@ -1,11 +1,13 @@
 """The group coordinator of one broker: all groups whose `__consumer_offsets` partition this broker leads.
 
-It has five parts: which groups are its own (`shards`), who belongs to them (`membership`), what they have committed
-(`committing`) and will have with a transaction (`transactional`), and when that is forgotten (`retention`). Here a
-request finds its part, and groups are described, listed and deleted.
+It has six parts: which groups are its own (`shards`), who belongs to them (`membership`), what they have committed
+(`committing`) and will have with a transaction (`transactional`), and when that is forgotten (`retention`) or deleted
+(`offset_deletion`). Here a request finds its part, and groups are described, listed and deleted.
 """
 
 from collections.abc import Callable
+
+from msgspec.structs import replace
 
 from strandline.base.effects import Effect, Received, Reply
 from strandline.base.errors import ErrorCode
@@ -23,6 +25,8 @@ from strandline.group.serving.answers import membership_error
 from strandline.group.serving.committing import Committing
 from strandline.group.serving.consumer_heartbeat import ConsumerHeartbeats
 from strandline.group.serving.membership import Membership
+from strandline.group.serving.offset_deletion import OffsetDeletion
+from strandline.group.serving.progress import progress_of
 from strandline.group.serving.retention import Retention
 from strandline.group.serving.transactional import Transactional
 from strandline.group.shards.shard import Shard
@@ -47,6 +51,7 @@ from strandline.wire.messages.groups.leave_group import (
 )
 from strandline.wire.messages.groups.list_groups import ListGroupsRequest, ListGroupsResponse
 from strandline.wire.messages.groups.offset_commit import OffsetCommitRequest
+from strandline.wire.messages.groups.offset_delete import OffsetDeleteRequest
 from strandline.wire.messages.groups.offset_fetch import OffsetFetchRequest
 from strandline.wire.messages.groups.sync_group import SyncGroupRequest
 from strandline.wire.messages.transactions.txn_offset_commit import TxnOffsetCommitRequest
@@ -62,6 +67,7 @@ class Groups:
         self.transactional = Transactional(config, self.shards, self.topics)
         self.retention = Retention(config, self.shards, self.topics)
         self.heartbeats = ConsumerHeartbeats(config, self.shards, self.topics, rng)
+        self.offset_deletion = OffsetDeletion(self.shards, self.topics, self.retention)
         self.routes: dict[type, Callable[[Received, Instant], list[Effect]]] = {
             JoinGroupRequest: self.membership.join,
             SyncGroupRequest: self.membership.sync,
@@ -69,6 +75,7 @@ class Groups:
             LeaveGroupRequest: self.membership.leave,
             OffsetCommitRequest: self.committing.commit_offsets,
             OffsetFetchRequest: self.committing.fetch_offsets,
+            OffsetDeleteRequest: self.offset_deletion.delete_offsets,
             TxnOffsetCommitRequest: self.transactional.commit_offsets,
             ConsumerGroupHeartbeatRequest: self.heartbeats.heartbeat,
             ConsumerGroupDescribeRequest: self.describe_consumers,
@@ -117,7 +124,6 @@ class Groups:
     # --- administration
 
     def describe(self, received: Received, now: Instant) -> list[Effect]:
-        del now
         request: DescribeGroupsRequest = received.message
         described = []
         for group_id in request.groups:
@@ -129,6 +135,9 @@ class Groups:
             row = answers.described(
                 group_id, group, error, received.to.api_version, request.include_authorized_operations
             )
+            if request.with_progress and isinstance(group, Group) and not isinstance(shard, ErrorCode):
+                is_kept = group_id in shard.groups  # else nothing is known but what it has committed
+                row = replace(row, progress=progress_of(group, now) if is_kept else None)
             described.append(row)
         return [Reply(received.to, DescribeGroupsResponse(groups=tuple(described)))]
 

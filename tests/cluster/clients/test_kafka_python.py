@@ -16,6 +16,7 @@ with warnings.catch_warnings():
     warnings.simplefilter("ignore")
     from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition
     from kafka.admin import NewTopic
+    from kafka.errors import GroupSubscribedToTopicError, NoError
     from kafka.structs import OffsetAndMetadata
 
 pytestmark = [pytest.mark.cluster, pytest.mark.filterwarnings("ignore")]
@@ -193,3 +194,16 @@ def test_only_what_a_transaction_commits_is_read(shared_cluster: LocalCluster, t
         assert [record.value for record in take(consumer, 2)] == [b"a", b"c"]
     finally:
         consumer.close()
+
+
+def test_offsets_of_topics_that_nobody_reads_are_deleted(shared_cluster: LocalCluster, topic: str, admin: Any) -> None:
+    at = TopicPartition(topic, 0)
+    send(shared_cluster, topic, b"a", b"b")
+    consumer = reader(shared_cluster, topic, group_id=topic)
+    take(consumer, 2)
+    consumer.commit()
+    assert admin.delete_group_offsets(topic, [at]) == {at: GroupSubscribedToTopicError}
+    consumer.close()
+    assert admin.list_group_offsets({topic: None})[topic][at].offset == 2
+    assert admin.delete_group_offsets(topic, [at]) == {at: NoError}
+    assert admin.list_group_offsets({topic: None})[topic] == {}

@@ -87,8 +87,8 @@ GROUP = table(
     Mutant(
         "an offset that could not be written is acknowledged",
         "group/serving/committing.py",
-        "answers.committed(request, coordinator_error(error), self.config, known)",
-        "answers.committed(request, ErrorCode.NONE, self.config, known)",
+        "answers.committed(request, coordinator_error(error), self.config, known, version)",
+        "answers.committed(request, ErrorCode.NONE, self.config, known, version)",
         Breaks.DURABILITY,
         ("unit/group/test_offsets.py::test_an_offset_that_cannot_be_written_is_not_remembered",),
     ),

@@ -72,6 +72,8 @@ DOCUMENTED = rows("""
     DescribeLogDirs              Describe         Cluster
     CreatePartitions             Alter            Topic
     DeleteGroups                 Delete           Group
+    OffsetDelete                 Delete           Group
+    OffsetDelete                 Read             Topic
     ElectLeaders                 ClusterAction    Cluster
     IncrementalAlterConfigs      AlterConfigs     Cluster
     IncrementalAlterConfigs      AlterConfigs     Topic

@@ -34,6 +34,11 @@ from strandline.wire.messages.groups.offset_commit import (
     OffsetCommitRequestPartition,
     OffsetCommitRequestTopic,
 )
+from strandline.wire.messages.groups.offset_delete import (
+    OffsetDeleteRequest,
+    OffsetDeleteRequestPartition,
+    OffsetDeleteRequestTopic,
+)
 from strandline.wire.messages.groups.offset_fetch import (
     OffsetFetchRequest,
     OffsetFetchRequestGroup,
@@ -295,6 +300,39 @@ def test_offsets_are_committed_and_shown_where_that_is_permitted() -> None:
     assert fetched(("a", "b")) == [other, ("g", 0, [("a", 7), ("b", -1)])]
     everything = node.ask(OffsetFetchRequest(group_id="g", topics=None), 7)
     assert [(t.name, t.partitions[0].committed_offset) for t in everything.topics] == [("a", 7)]
+
+
+def test_by_topic_id_the_same_is_permitted_and_an_id_that_no_topic_has_is_named_as_such() -> None:
+    node = with_coordinators()
+    node.allow(on_group(Op.READ, "g"), on_topic(Op.READ, "a"))
+    a, b = node.topic_id("a"), node.topic_id("b")
+    part = OffsetCommitRequestPartition(committed_offset=7)
+    rows = tuple(OffsetCommitRequestTopic(topic_id=one, partitions=(part,)) for one in (a, b, NOWHERE))
+    answer = node.ask(OffsetCommitRequest(group_id="g", topics=rows), 10)
+    expected = {a: 0, b: DENIED, NOWHERE: E.UNKNOWN_TOPIC_ID}
+    assert {topic.topic_id: topic.partitions[0].error_code for topic in answer.topics} == expected
+    wanted = tuple(OffsetFetchRequestTopics(topic_id=one, partition_indexes=(0,)) for one in (a, b, NOWHERE))
+    (group,) = node.ask(OffsetFetchRequest(groups=(OffsetFetchRequestGroup(group_id="g", topics=wanted),)), 10).groups
+    assert {topic.topic_id: topic.partitions[0].error_code for topic in group.topics} == expected
+    assert {topic.topic_id: topic.partitions[0].committed_offset for topic in group.topics} == {
+        a: 7,
+        b: -1,
+        NOWHERE: -1,
+    }
+
+
+def test_offsets_are_deleted_of_topics_that_may_be_read() -> None:
+    node = with_coordinators()
+    assert commit(node, "a", "b", who=ROOT) == {"a": 0, "b": 0}
+    rows = tuple(
+        OffsetDeleteRequestTopic(name=name, partitions=(OffsetDeleteRequestPartition(),)) for name in ("a", "b")
+    )
+    request = OffsetDeleteRequest(group_id="g", topics=rows)
+    node.allow(on_group(Op.DELETE, "g"), on_topic(Op.READ, "a"), on_topic(Op.DELETE, "b"))
+    answer = node.ask(request, 0)
+    assert {topic.name: topic.partitions[0].error_code for topic in answer.topics} == {"a": 0, "b": DENIED}
+    left = node.ask(OffsetFetchRequest(group_id="g", topics=None), 7, ROOT)
+    assert [topic.name for topic in left.topics] == ["b"]
 
 
 def test_groups_that_may_not_be_described_are_not_listed() -> None:

@@ -66,6 +66,11 @@ from strandline.wire.messages.groups.offset_commit import (
     OffsetCommitRequestPartition,
     OffsetCommitRequestTopic,
 )
+from strandline.wire.messages.groups.offset_delete import (
+    OffsetDeleteRequest,
+    OffsetDeleteRequestPartition,
+    OffsetDeleteRequestTopic,
+)
 from strandline.wire.messages.groups.offset_fetch import (
     OffsetFetchRequest,
     OffsetFetchRequestGroup,
@@ -268,6 +273,14 @@ CASES: tuple[Case, ...] = (
     ),
     Case(DescribeGroupsRequest(groups=("g",)), 5, G, ((on_group(Op.DESCRIBE, "g"),),)),
     Case(DeleteGroupsRequest(groups_names=("g",)), 2, G, ((on_group(Op.DELETE, "g"),),)),
+    Case(
+        OffsetDeleteRequest(
+            group_id="g", topics=(OffsetDeleteRequestTopic(name="t", partitions=(OffsetDeleteRequestPartition(),)),)
+        ),
+        0,
+        G,
+        ((on_group(Op.DELETE, "g"), on_topic(Op.READ, "t")),),
+    ),
     Case(
         CreateTopicsRequest(topics=(CreatableTopic("n", 1, 1),), validate_only=True),
         7,

@@ -28,7 +28,17 @@ from strandline.wire.messages.groups.find_coordinator import (
     FindCoordinatorRequest,
     FindCoordinatorResponse,
 )
-from strandline.wire.messages.groups.offset_commit import OffsetCommitRequest, OffsetCommitResponse
+from strandline.wire.messages.groups.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestTopic,
+    OffsetCommitResponse,
+)
+from strandline.wire.messages.groups.offset_delete import (
+    OffsetDeleteRequest,
+    OffsetDeleteResponse,
+    OffsetDeleteResponsePartition,
+    OffsetDeleteResponseTopic,
+)
 from strandline.wire.messages.groups.offset_fetch import (
     OffsetFetchRequest,
     OffsetFetchRequestTopic,
@@ -46,6 +56,7 @@ GROUP_DENIED = ErrorCode.GROUP_AUTHORIZATION_FAILED
 DESCRIBE, READ = AclOperation.DESCRIBE, AclOperation.READ
 MANY_KEYS_SINCE = 4  # versions of FindCoordinator
 MANY_GROUPS_SINCE = 8  # of OffsetFetch
+TOPIC_IDS_SINCE = 10  # of OffsetCommit and OffsetFetch
 GROUP_ERROR_SINCE = 2
 
 
@@ -88,21 +99,36 @@ def find_coordinator(node: NodePort, received: Received, rights: Rights) -> Verd
 # --- committed offsets
 
 
+Topic = OffsetCommitRequestTopic | OffsetFetchRequestTopics
+
+
+def why_not_topic(
+    node: NodePort, received: Received, rights: Rights, operation: AclOperation, topic: Topic
+) -> ErrorCode | None:
+    """By the topic's name. Newer versions name its id, and an id that no topic has is hidden from nobody."""
+    name: str | None = topic.name
+    if received.to.api_version >= TOPIC_IDS_SINCE:
+        known = node.image.topics.get(topic.topic_id)
+        name = None if known is None else known.name
+    if name is None:
+        return ErrorCode.UNKNOWN_TOPIC_ID
+    return None if may_topic(rights, operation, name) else TOPIC_DENIED
+
+
 def commit_offsets(node: NodePort, received: Received, rights: Rights) -> Verdict:
-    del node
     request: OffsetCommitRequest = received.message
     if not may_group(rights, READ, request.group_id):
         return refuse(received, GROUP_DENIED)
-    kept, refused = parted(request.topics, lambda topic: may_topic(rights, READ, topic.name))
-    rows = [committed(topic, TOPIC_DENIED) for topic in refused]
+    judged = [(topic, why_not_topic(node, received, rights, READ, topic)) for topic in request.topics]
+    kept = tuple(topic for topic, why in judged if why is None)
+    rows = [committed(topic, why) for topic, why in judged if why is not None]
     return with_rows(received, {"topics": kept}, OffsetCommitResponse, "topics", rows, any_left=bool(kept))
 
 
 def fetch_offsets(node: NodePort, received: Received, rights: Rights) -> Verdict:
     """Describe on the group, and on each topic. Who asks for all topics is shown those that it may describe."""
-    del node
     if received.to.api_version >= MANY_GROUPS_SINCE:
-        return fetch_of_groups(received, rights)
+        return fetch_of_groups(node, received, rights)
     request: OffsetFetchRequest = received.message
     if not may_group(rights, DESCRIBE, request.group_id):
         return [Reply(received.to, no_offsets(request, received.to.api_version))]
@@ -128,9 +154,9 @@ def hidden_offsets(topic: OffsetFetchRequestTopic, error: ErrorCode) -> OffsetFe
     return OffsetFetchResponseTopic(name=topic.name, partitions=rows)
 
 
-def hidden_offsets_of_group(topic: OffsetFetchRequestTopics) -> OffsetFetchResponseTopics:
+def hidden_offsets_of_group(topic: OffsetFetchRequestTopics, error: ErrorCode) -> OffsetFetchResponseTopics:
     rows = tuple(
-        OffsetFetchResponsePartitions(partition_index=index, committed_offset=-1, error_code=TOPIC_DENIED)
+        OffsetFetchResponsePartitions(partition_index=index, committed_offset=-1, error_code=error)
         for index in topic.partition_indexes
     )
     return OffsetFetchResponseTopics(name=topic.name, topic_id=topic.topic_id, partitions=rows)
@@ -140,7 +166,7 @@ def describable(topics: tuple[Any, ...], rights: Rights) -> tuple[Any, ...]:
     return tuple(topic for topic in topics if may_topic(rights, DESCRIBE, topic.name))
 
 
-def fetch_of_groups(received: Received, rights: Rights) -> Verdict:
+def fetch_of_groups(node: NodePort, received: Received, rights: Rights) -> Verdict:
     request: OffsetFetchRequest = received.message
     kept = []
     refused: dict[int, OffsetFetchResponseGroup] = {}
@@ -152,9 +178,9 @@ def fetch_of_groups(received: Received, rights: Rights) -> Verdict:
             kept.append(group)
             hidden.append(None)
         else:
-            topics, others = parted(group.topics, lambda topic: may_topic(rights, DESCRIBE, topic.name))
-            kept.append(replace(group, topics=topics))
-            hidden.append([hidden_offsets_of_group(topic) for topic in others])
+            judged = [(topic, why_not_topic(node, received, rights, DESCRIBE, topic)) for topic in group.topics]
+            kept.append(replace(group, topics=tuple(topic for topic, why in judged if why is None)))
+            hidden.append([hidden_offsets_of_group(topic, why) for topic, why in judged if why is not None])
     if not kept:
         return [Reply(received.to, OffsetFetchResponse(groups=tuple(refused.values())))]
 
@@ -175,6 +201,26 @@ def of_group(
         return row
     topics = describable(row.topics, rights) if hidden is None else (*row.topics, *hidden)
     return replace(row, topics=topics)
+
+
+def delete_offsets(node: NodePort, received: Received, rights: Rights) -> Verdict:
+    """Delete on the group, and Read on each topic, as who commits offsets of it needs."""
+    del node
+    request: OffsetDeleteRequest = received.message
+    if not may_group(rights, AclOperation.DELETE, request.group_id):
+        return refuse(received, GROUP_DENIED)
+    kept, refused = parted(request.topics, lambda topic: may_topic(rights, READ, topic.name))
+    rows = [
+        OffsetDeleteResponseTopic(
+            name=topic.name,
+            partitions=tuple(
+                OffsetDeleteResponsePartition(partition_index=row.partition_index, error_code=TOPIC_DENIED)
+                for row in topic.partitions
+            ),
+        )
+        for topic in refused
+    ]
+    return with_rows(received, {"topics": kept}, OffsetDeleteResponse, "topics", rows, any_left=bool(kept))
 
 
 # --- groups as such

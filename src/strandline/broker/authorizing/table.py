@@ -103,6 +103,7 @@ ROWS: dict[int, Judge] = {
     ),
     45: on_cluster(ALTER),  # AlterPartitionReassignments
     46: on_cluster(DESCRIBE),  # ListPartitionReassignments
+    47: groups.delete_offsets,
     48: on_cluster(DESCRIBE_CONFIGS),  # DescribeClientQuotas
     49: on_cluster(ALTER_CONFIGS),  # AlterClientQuotas
     50: on_cluster(DESCRIBE),  # DescribeUserScramCredentials

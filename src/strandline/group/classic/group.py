@@ -10,16 +10,18 @@ Invariants (executed by `check`):
   - nobody is parked in a sync outside CompletingRebalance, nor in a join outside PreparingRebalance
 """
 
+from collections import deque
 from enum import Enum
 
 from strandline.base.effects import Effect, Reply, ReplyTo
 from strandline.base.errors import ErrorCode
 from strandline.base.time import NEVER, Instant
-from strandline.group.classic.member import Member
+from strandline.group.classic.member import Departure, Member
 from strandline.group.config import GroupConfig
 from strandline.wire.messages.groups.join_group import JoinGroupResponse, JoinGroupResponseMember
 from strandline.wire.messages.groups.sync_group import SyncGroupResponse
 
+DEPARTURES_MAX = 5  # how many members that are gone a group remembers
 SKIP_ASSIGNMENT = 9  # the JoinGroup version that has the field
 
 
@@ -55,6 +57,9 @@ class Group:
         self.static: dict[str, str] = {}  # group.instance.id → member id
         self.pending: dict[str, Instant] = {}  # ids handed out and not joined yet, with their end
         self.phase_ends: Instant = NEVER  # of the join phase or of the sync phase
+        self.departures: deque[Departure] = deque(
+            maxlen=DEPARTURES_MAX
+        )  # as this coordinator saw them, the last at the end
         self.first_join_ends: Instant = NEVER  # the latest end of an empty group's first join phase
 
     def restore(self, members: list[Member], leader: str | None, since: Instant) -> None:
@@ -194,7 +199,7 @@ class Group:
         assert self.state is State.PREPARING_REBALANCE
         self.first_join_ends = NEVER
         for member in [m for m in self.members.values() if m.joining is None and m.instance_id is None]:
-            self.forget(member)
+            self.forget(member, f"did not rejoin within {member.rebalance_timeout_ms} ms (max.poll.interval.ms)", now)
         joined = [m for m in self.members.values() if m.joining is not None]
         if self.members and not joined:  # only static members that are away: wait until they come or their sessions end
             self.phase_ends = Instant(now + max(m.rebalance_timeout_ms for m in self.members.values()))
@@ -303,19 +308,20 @@ class Group:
 
     # --- leaving
 
-    def remove(self, member: Member, now: Instant) -> list[Effect]:
-        """The member left, or its session ended."""
+    def remove(self, member: Member, now: Instant, why: str = "left") -> list[Effect]:
+        """The member left, or its session ended. `why` continues a sentence about it."""
         assert self.members.get(member.member_id) is member
         effects = self.release_join(member, ErrorCode.UNKNOWN_MEMBER_ID) + self.release_sync(
             member, ErrorCode.UNKNOWN_MEMBER_ID
         )
-        self.forget(member)
+        self.forget(member, why, now)
         if self.state in (State.STABLE, State.COMPLETING_REBALANCE):
             return effects + self.prepare_rebalance(now)
         return effects + self.end_join_if_complete(now)
 
-    def forget(self, member: Member) -> None:
+    def forget(self, member: Member, why: str, now: Instant) -> None:
         assert self.members.get(member.member_id) is member
+        self.departures.append(member.departed(why, now))
         del self.members[member.member_id]
         if member.instance_id is not None and self.static.get(member.instance_id) == member.member_id:
             del self.static[member.instance_id]
@@ -376,12 +382,14 @@ class Group:
             effects += self.end_join_if_complete(now)
         for member in [m for m in self.members.values() if not m.is_parked and m.session_ends <= now]:
             if member.member_id in self.members:
-                effects += self.remove(member, now)
+                silent = f"sent no heartbeat for {member.session_timeout_ms} ms (session.timeout.ms)"
+                effects += self.remove(member, now, silent)
         if self.phase_ends <= now and self.state is State.PREPARING_REBALANCE:
             effects += self.end_join(now)
         if self.phase_ends <= now and self.state is State.COMPLETING_REBALANCE:
             for member in [m for m in self.members.values() if m.syncing is None]:
-                self.forget(member)  # it joined and never came for its assignment
+                waited_ms = max(m.rebalance_timeout_ms for m in self.members.values())
+                self.forget(member, f"joined, and did not come for its assignment within {waited_ms} ms", now)
             effects += self.prepare_rebalance(now)
         return effects
 

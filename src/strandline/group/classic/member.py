@@ -2,6 +2,19 @@
 
 from strandline.base.effects import ReplyTo
 from strandline.base.time import NEVER, Instant
+from strandline.base.value import Value
+
+SHOWN_MAX = 200  # characters of a text from a client that is kept after it has gone
+
+
+class Departure(Value, frozen=True):
+    """A member that is gone. `why` continues a sentence about it."""
+
+    member_id: str
+    client_id: str
+    client_host: str
+    at: Instant
+    why: str
 
 
 class Member:
@@ -36,6 +49,11 @@ class Member:
 
     def heard(self, now: Instant) -> None:
         self.session_ends = Instant(now + self.session_timeout_ms)
+
+    def departed(self, why: str, now: Instant) -> Departure:
+        return Departure(
+            self.member_id[:SHOWN_MAX], self.client_id[:SHOWN_MAX], self.client_host[:SHOWN_MAX], now, why[:SHOWN_MAX]
+        )
 
     @property
     def is_parked(self) -> bool:

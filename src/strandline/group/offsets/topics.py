@@ -5,6 +5,10 @@ is deleted; but the coordinator may have been down, or the write may fail. So an
 its id is there: a topic that is created anew under the name is read from its beginning.
 """
 
+from collections.abc import Iterable
+
+from msgspec.structs import replace
+
 from strandline.base.ids import ZERO_UUID, Uuid
 from strandline.group.offsets.offsets import CommittedOffset, Offsets
 from strandline.metadata.image import Image
@@ -25,6 +29,18 @@ class Topics:
             for p in row.partitions
             if p.partition_index in topic.partitions
         }
+
+    def named(self, request: OffsetCommitRequest) -> OffsetCommitRequest:
+        """A commit by topic ids, with the topics' names too; none where no topic has the id."""
+        rows = tuple(replace(row, name=self.name_of(row.topic_id)) for row in request.topics)
+        return replace(request, topics=rows)
+
+    def name_of(self, topic_id: Uuid) -> str:
+        topic = self.image.topics.get(topic_id)
+        return "" if topic is None else topic.name
+
+    def ids_of(self, names: Iterable[str]) -> dict[str, Uuid]:
+        return {name: self.image.topic_ids.get(name, ZERO_UUID) for name in names}
 
     def is_current(self, name: str, committed: CommittedOffset) -> bool:
         """Is it about a topic that is there? An older record names no id: the name must do."""

@@ -4,13 +4,14 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from strandline.base.errors import ErrorCode
-from strandline.base.ids import Uuid, by_topic
+from strandline.base.ids import ZERO_UUID, Uuid, by_topic
 from strandline.base.operations import ON_GROUP, UNKNOWN_OPERATIONS
 from strandline.group.classic.group import Group, State
 from strandline.group.config import GroupConfig
 from strandline.group.consumer.group import ConsumerGroup
 from strandline.group.offsets.offsets import CommittedOffset, Offsets
 from strandline.group.offsets.pending import Pending
+from strandline.group.offsets.topics import Topics
 from strandline.wire.messages.groups.describe_groups import DescribedGroup, DescribedGroupMember
 from strandline.wire.messages.groups.list_groups import ListedGroup, ListGroupsRequest
 from strandline.wire.messages.groups.offset_commit import (
@@ -22,6 +23,8 @@ from strandline.wire.messages.groups.offset_commit import (
 )
 from strandline.wire.messages.groups.offset_fetch import (
     OffsetFetchRequest,
+    OffsetFetchRequestGroup,
+    OffsetFetchRequestTopics,
     OffsetFetchResponse,
     OffsetFetchResponseGroup,
     OffsetFetchResponsePartition,
@@ -37,6 +40,7 @@ from strandline.wire.messages.transactions.txn_offset_commit import (
     TxnOffsetCommitResponseTopic,
 )
 
+TOPIC_IDS_SINCE = 10  # the version of OffsetCommit and OffsetFetch from which topics go by id
 BATCHED_FETCH = 8
 MISSING_GROUP_IS_AN_ERROR = 6
 NO_OFFSET = CommittedOffset(-1, -1, "", 0)  # type: ignore[arg-type]  # no commit, no instant
@@ -56,15 +60,20 @@ def committed(
     error: ErrorCode,
     config: GroupConfig,
     known: Mapping[tuple[str, int], Uuid],
+    version: int = 0,
 ) -> OffsetCommitResponse | TxnOffsetCommitResponse:
-    """`known`: the partitions that there were when the request came."""
+    """`known`: the partitions that there were when the request came. `version`: of an OffsetCommit."""
     answer, of_topic, of_partition = COMMITTED[type(request)]
     topics = [
         of_topic(
             name=topic.name,
+            topic_id=topic.topic_id,
             partitions=tuple(
                 of_partition(
-                    partition_index=p.partition_index, error_code=error_at(topic.name, p, error, config, known)
+                    partition_index=p.partition_index,
+                    error_code=ErrorCode.UNKNOWN_TOPIC_ID
+                    if version >= TOPIC_IDS_SINCE and not topic.name
+                    else error_at(topic.name, p, error, config, known),
                 )
                 for p in topic.partitions
             ),
@@ -88,18 +97,10 @@ def error_at(
     return ErrorCode.OFFSET_METADATA_TOO_LARGE if too_large else error
 
 
-def fetched(request: OffsetFetchRequest, version: int, offsets_of: OffsetsOf) -> OffsetFetchResponse:
+def fetched(request: OffsetFetchRequest, version: int, offsets_of: OffsetsOf, topics: Topics) -> OffsetFetchResponse:
     if version >= BATCHED_FETCH:
-        return OffsetFetchResponse(
-            groups=tuple(
-                fetched_group(
-                    g.group_id,
-                    None if g.topics is None else [(t.name, t.partition_indexes) for t in g.topics],
-                    offsets_of,
-                )
-                for g in request.groups
-            )
-        )
+        by_id = topics if version >= TOPIC_IDS_SINCE else None
+        return OffsetFetchResponse(groups=tuple(fetched_group(group, offsets_of, by_id) for group in request.groups))
     wanted = None if request.topics is None else [(t.name, t.partition_indexes) for t in request.topics]
     found = offsets_of(request.group_id)
     error = found if isinstance(found, ErrorCode) else ErrorCode.NONE
@@ -126,29 +127,54 @@ def fetched(request: OffsetFetchRequest, version: int, offsets_of: OffsetsOf) ->
 
 
 def fetched_group(
-    group_id: str, topics: list[tuple[str, tuple[int, ...]]] | None, offsets_of: OffsetsOf
+    group: OffsetFetchRequestGroup, offsets_of: OffsetsOf, by_id: Topics | None
 ) -> OffsetFetchResponseGroup:
-    found = offsets_of(group_id)
+    """`by_id`: the topics, where they go by their ids."""
+    found = offsets_of(group.group_id)
     if isinstance(found, ErrorCode):
-        return OffsetFetchResponseGroup(group_id=group_id, error_code=found)
-    return OffsetFetchResponseGroup(
-        group_id=group_id,
-        topics=tuple(
-            OffsetFetchResponseTopics(
-                name=name,
-                partitions=tuple(
-                    OffsetFetchResponsePartitions(
-                        partition_index=index,
-                        committed_offset=offset.offset,
-                        committed_leader_epoch=offset.leader_epoch,
-                        metadata=offset.metadata,
-                        error_code=error,
-                    )
-                    for index, offset, error in partitions
-                ),
-            )
-            for name, partitions in offset_rows(group_id, topics, found)
-        ),
+        return OffsetFetchResponseGroup(group_id=group.group_id, error_code=found)
+    wanted, unknown = named(group.topics, by_id)
+    rows = offset_rows(group.group_id, wanted, found)
+    ids = {} if by_id is None else by_id.ids_of(name for name, _ in rows)
+    known = [
+        OffsetFetchResponseTopics(
+            name=name,
+            topic_id=ids.get(name, ZERO_UUID),
+            partitions=tuple(offset_row(index, offset, error) for index, offset, error in partitions),
+        )
+        for name, partitions in rows
+    ]
+    return OffsetFetchResponseGroup(group_id=group.group_id, topics=(*known, *map(of_no_topic, unknown)))
+
+
+def named(
+    topics: tuple[OffsetFetchRequestTopics, ...] | None, by_id: Topics | None
+) -> tuple[list[tuple[str, tuple[int, ...]]] | None, list[OffsetFetchRequestTopics]]:
+    """What is asked for, by name; None: everything. And those topics whose ids no topic has."""
+    if topics is None:
+        return None, []
+    wanted, unknown = [], []
+    for topic in topics:
+        name = topic.name if by_id is None else by_id.name_of(topic.topic_id)
+        if by_id is not None and not name:
+            unknown.append(topic)
+        else:
+            wanted.append((name, topic.partition_indexes))
+    return wanted, unknown
+
+
+def of_no_topic(topic: OffsetFetchRequestTopics) -> OffsetFetchResponseTopics:
+    rows = tuple(offset_row(index, NO_OFFSET, ErrorCode.UNKNOWN_TOPIC_ID) for index in topic.partition_indexes)
+    return OffsetFetchResponseTopics(topic_id=topic.topic_id, partitions=rows)
+
+
+def offset_row(index: int, offset: CommittedOffset, error: ErrorCode) -> OffsetFetchResponsePartitions:
+    return OffsetFetchResponsePartitions(
+        partition_index=index,
+        committed_offset=offset.offset,
+        committed_leader_epoch=offset.leader_epoch,
+        metadata=offset.metadata,
+        error_code=error,
     )
 
 

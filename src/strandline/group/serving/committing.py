@@ -34,15 +34,17 @@ class Committing:
         self.topics = topics
 
     def commit_offsets(self, received: Received, now: Instant) -> list[Effect]:
-        request: OffsetCommitRequest = received.message
+        request, version = received.message, received.to.api_version
+        if version >= answers.TOPIC_IDS_SINCE:
+            request = self.topics.named(request)
         shard: Shard | ErrorCode = self.shards.of(request.group_id) if request.group_id else ErrorCode.INVALID_GROUP_ID
-        version, known = received.to.api_version, self.topics.known(request)
+        known = self.topics.known(request)
         why = shard if isinstance(shard, ErrorCode) else self.why_not_commit(shard, request, version, known, now)
         if why is not None or isinstance(shard, ErrorCode):
-            return [Reply(received.to, answers.committed(request, why or ErrorCode.NONE, self.config, known))]
+            return [Reply(received.to, answers.committed(request, why or ErrorCode.NONE, self.config, known, version))]
         accepted = acceptable(request, known, self.config.offset_metadata_max_bytes, now)
         if not accepted:
-            return [Reply(received.to, answers.committed(request, ErrorCode.NONE, self.config, known))]
+            return [Reply(received.to, answers.committed(request, ErrorCode.NONE, self.config, known, version))]
         keys = [(request.group_id, topic, index) for topic, index, _ in accepted]
         assert request.group_id, "refused before"
         shard.committing.update(keys)
@@ -55,7 +57,7 @@ class Committing:
                 offsets = shard.offsets.setdefault(request.group_id, {})
                 for at, (topic, index, committed) in enumerate(accepted):
                     offsets[topic, index] = recorded(committed, base_offset + at)
-            answer = answers.committed(request, coordinator_error(error), self.config, known)
+            answer = answers.committed(request, coordinator_error(error), self.config, known, version)
             return [Reply(received.to, answer)]
 
         return self.shards.write(shard, [offset_record(request.group_id, *entry) for entry in accepted], now, done)
@@ -102,7 +104,7 @@ class Committing:
             offsets = self.topics.current(shard.offsets.get(group_id, {}))
             return offsets, shard.pending if request.require_stable else None  # guard: pending-offset-shown-as-stable
 
-        return [Reply(received.to, answers.fetched(request, received.to.api_version, offsets_of))]
+        return [Reply(received.to, answers.fetched(request, received.to.api_version, offsets_of, self.topics))]
 
 
 def acceptable(

@@ -154,7 +154,7 @@ class Membership:
         member = group.members.get(member_id)
         if member is None:
             return ErrorCode.UNKNOWN_MEMBER_ID, []
-        return ErrorCode.NONE, group.remove(member, now)
+        return ErrorCode.NONE, group.remove(member, now, f"left: {identity.reason}" if identity.reason else "left")
 
     def persist_if_emptied(self, shard: Shard, group: Group, now: Instant) -> list[Effect]:
         """The last member is gone: the next coordinator must not wait for it."""

@@ -24,6 +24,7 @@ from strandline.wire.messages.groups.join_group import JoinGroupResponse
 from strandline.wire.messages.groups.leave_group import LeaveGroupResponse
 from strandline.wire.messages.groups.list_groups import ListGroupsResponse
 from strandline.wire.messages.groups.offset_commit import OffsetCommitResponse
+from strandline.wire.messages.groups.offset_delete import OffsetDeleteResponse
 from strandline.wire.messages.groups.offset_fetch import OffsetFetchResponse
 from strandline.wire.messages.groups.sync_group import SyncGroupResponse
 from strandline.wire.messages.records.delete_records import DeleteRecordsResponse
@@ -100,6 +101,14 @@ def committed(request: Any, answer: Any, name_of: NameOf) -> Iterator[Claim]:
         for row in topic.partitions:
             needs = (on_topic(Op.READ, name_of(topic)), on_group(Op.READ, request.group_id))
             yield row.error_code, (*needs, also) if also else needs
+
+
+def deleted_offsets(request: Any, answer: Any, name_of: NameOf) -> Iterator[Claim]:
+    need = on_group(Op.DELETE, request.group_id)
+    yield answer.error_code, (need,)
+    for topic in answer.topics:
+        for row in topic.partitions:
+            yield row.error_code, (need, on_topic(Op.READ, name_of(topic)))
 
 
 def positions(request: Any, answer: Any, name_of: NameOf) -> Iterator[Claim]:
@@ -199,6 +208,7 @@ CLAIMS: dict[type, Claims] = {
     DescribeGroupsResponse: groups(Op.DESCRIBE, "groups"),
     ListGroupsResponse: groups(Op.DESCRIBE, "groups"),
     DeleteGroupsResponse: groups(Op.DELETE, "results"),
+    OffsetDeleteResponse: deleted_offsets,
     FindCoordinatorResponse: coordinators,
     InitProducerIdResponse: identified,
     AddPartitionsToTxnResponse: added,

@@ -1,14 +1,33 @@
-"""DescribeGroups (key 15) of the classic protocol."""
+"""DescribeGroups (key 15) of the classic protocol.
+
+Two tagged fields are our own, and readers that do not know them skip them: who asks for it is told how far a rebalance
+is, and which members went.
+"""
 
 from typing import Annotated
 
-from strandline.wire.schema import Bool, Bytes, Group, Int16, Int32, Message, NullableString, String, V, message
+from strandline.wire.schema import (
+    Bool,
+    Bytes,
+    Group,
+    Int16,
+    Int32,
+    Int64,
+    Message,
+    Nullable,
+    NullableString,
+    String,
+    Tag,
+    V,
+    message,
+)
 
 
 @message(key=15, kind="request", versions="0-6", flexible="5+")
 class DescribeGroupsRequest(Message, frozen=True):
     groups: tuple[String, ...] = ()
     include_authorized_operations: Annotated[Bool, V("3+")] = False
+    with_progress: Annotated[Bool, V("5+"), Tag(10_000)] = False
 
 
 class DescribedGroupMember(Group, frozen=True):
@@ -20,6 +39,39 @@ class DescribedGroupMember(Group, frozen=True):
     member_assignment: Bytes = b""
 
 
+class MemberProgress(Group, frozen=True):
+    """`waits_for`: "join" or "sync" if the member waits for the answer to that, else empty. `session_left_ms`: until
+    it is removed if it sends nothing; -1 while it waits."""
+
+    member_id: String = ""
+    waits_for: String = ""
+    session_left_ms: Int64 = -1
+    rebalance_timeout_ms: Int32 = -1
+
+
+class MemberDeparture(Group, frozen=True):
+    """A member that went, and how long ago; `why` continues a sentence about it."""
+
+    member_id: String = ""
+    client_id: String = ""
+    client_host: String = ""
+    ago_ms: Int64 = 0
+    why: String = ""
+
+
+class GroupProgress(Group, frozen=True):
+    """`phase_left_ms`: until the join or sync phase of a rebalance ends; -1 if there is none. `promised`: member ids
+    that were given out, and have not joined yet."""
+
+    generation: Int32 = 0
+    in_state_ms: Int64 = 0
+    phase_left_ms: Int64 = -1
+    leader: NullableString = None
+    promised: Int32 = 0
+    members: tuple[MemberProgress, ...] = ()
+    departures: tuple[MemberDeparture, ...] = ()
+
+
 class DescribedGroup(Group, frozen=True):
     error_code: Int16 = 0
     error_message: Annotated[NullableString, V("6+")] = None
@@ -29,6 +81,7 @@ class DescribedGroup(Group, frozen=True):
     protocol_data: String = ""
     members: tuple[DescribedGroupMember, ...] = ()
     authorized_operations: Annotated[Int32, V("3+")] = -(2**31)
+    progress: Annotated[GroupProgress | None, V("5+"), Nullable("5+"), Tag(10_000)] = None
 
 
 @message(key=15, kind="response", versions="0-6", flexible="5+")

@@ -1,0 +1,117 @@
+"""How far a group is, for whoever asks: whom a rebalance waits for, and which members went, and why."""
+
+from tests.rows import each
+from tests.unit.group.coordination import Coordination, commit_request
+
+from strandline.group.classic.group import DEPARTURES_MAX
+from strandline.group.classic.member import SHOWN_MAX
+from strandline.wire.messages.groups.describe_groups import DescribeGroupsRequest, GroupProgress
+from strandline.wire.messages.groups.leave_group import MemberIdentity
+
+
+def asked(c: Coordination, *, version: int = 6, with_progress: bool = True) -> GroupProgress | None:
+    (row,) = c.ask(DescribeGroupsRequest(groups=("g",), with_progress=with_progress), version).groups
+    found: GroupProgress | None = row.progress
+    return found
+
+
+def progress(c: Coordination) -> GroupProgress:
+    found = asked(c)
+    assert found is not None
+    return found
+
+
+def why_gone(c: Coordination) -> list[str]:
+    return [one.why for one in progress(c).departures]
+
+
+def test_only_who_asks_for_it_is_told() -> None:
+    c = Coordination()
+    c.stable()
+    assert asked(c, with_progress=False) is None
+    assert asked(c, version=4) is None
+    assert asked(c, version=5) is not None
+
+
+def test_a_group_that_only_committed_offsets_has_no_progress() -> None:
+    c = Coordination()
+    c.ask(commit_request(1), 9)
+    assert asked(c) is None
+
+
+def test_a_stable_group_says_since_when_and_how_long_each_session_lasts() -> None:
+    c = Coordination()
+    a = c.stable(session=10_000, rebalance=60_000)
+    c.wait(4_000)
+    found = progress(c)
+    assert (found.generation, found.leader, found.in_state_ms, found.phase_left_ms) == (1, a, 4_000, -1)
+    (member,) = found.members
+    assert (member.member_id, member.waits_for, member.session_left_ms) == (a, "", 6_000)
+    assert member.rebalance_timeout_ms == 60_000
+
+
+def test_a_rebalance_says_who_has_joined_and_how_long_the_others_have() -> None:
+    c = Coordination()
+    a = c.stable(session=30_000, rebalance=60_000)
+    b, _ = c.enter(session=30_000, rebalance=60_000)
+    c.answers[c.join(session=30_000)]  # another one, which never comes back with its id
+    c.wait(5_000)
+    found = progress(c)
+    assert {row.member_id: row.waits_for for row in found.members} == {a: "", b: "join"}
+    assert {row.member_id: row.session_left_ms for row in found.members} == {a: 25_000, b: -1}
+    assert (found.promised, found.in_state_ms, found.phase_left_ms) == (1, 5_000, 55_000)
+    c.join(a, session=30_000, rebalance=60_000)
+    assert [(row.waits_for, row.session_left_ms) for row in progress(c).members] == [("join", -1)] * 2
+
+
+def test_who_waits_for_the_leaders_assignment_is_known() -> None:
+    c = Coordination()
+    a, first = c.enter()
+    assert progress(c).members[0].waits_for == ""
+    assert c.joined(first).leader == a
+    b, _ = c.enter()
+    c.join(a)
+    c.sync(b, 2)
+    assert {row.member_id: row.waits_for for row in progress(c).members} == {a: "", b: "sync"}
+
+
+@each(
+    ("reason", "why"),
+    [(None, "left"), ("", "left"), ("consumer poll timeout has expired.", "left: consumer poll timeout has expired.")],
+)
+def test_who_leaves_is_remembered_with_its_reason(reason: str | None, why: str) -> None:
+    c = Coordination()
+    a = c.stable()
+    c.leave(MemberIdentity(member_id=a, reason=reason))
+    c.wait(1_000)
+    (gone,) = progress(c).departures
+    assert (gone.member_id, gone.client_id, gone.client_host, gone.why) == (a, "app", "/10.0.0.1", why)
+    assert gone.ago_ms == 1_000
+
+
+def test_who_is_removed_is_remembered_with_the_timeout_that_it_exceeded() -> None:
+    c = Coordination()
+    c.stable(session=10_000)
+    c.wait(11_000)
+    assert why_gone(c) == ["sent no heartbeat for 10000 ms (session.timeout.ms)"]
+    c.enter(session=500_000, rebalance=60_000)
+    c.wait(61_000)
+    assert why_gone(c)[1:] == ["joined, and did not come for its assignment within 60000 ms"]
+
+
+def test_who_does_not_rejoin_in_time_is_remembered() -> None:
+    c = Coordination()
+    c.stable(session=500_000, rebalance=60_000)
+    c.enter(session=500_000, rebalance=60_000)
+    c.wait(60_000)
+    assert why_gone(c) == ["did not rejoin within 60000 ms (max.poll.interval.ms)"]
+
+
+def test_a_group_remembers_a_few_departures_and_short_texts() -> None:
+    c = Coordination()
+    for number in range(DEPARTURES_MAX + 2):
+        member_id, _ = c.enter()
+        c.leave(MemberIdentity(member_id=member_id, reason=f"{number} {'x' * 500}"))
+    gone = progress(c).departures
+    assert [one.why[:7] for one in gone] == [f"left: {number}" for number in range(2, DEPARTURES_MAX + 2)]
+    assert {len(one.why) for one in gone} == {SHOWN_MAX}
