@@ -11,8 +11,8 @@ from cyclopts import App
 
 from strandline.base import VERSION
 
-ADMIN, RECORDS, NODES, LAB, SECURITY = (
-    f"strandline.cli.{folder}" for folder in ("admin", "records", "nodes", "lab", "security")
+ADMIN, GROUPS, RECORDS, NODES, LAB, SECURITY = (
+    f"strandline.cli.{folder}" for folder in ("admin", "groups", "records", "nodes", "lab", "security")
 )
 COMMANDS = {
     "up": (f"{NODES}.up:up", "Run a cluster on this machine until Ctrl-C."),
@@ -27,8 +27,9 @@ COMMANDS = {
     "reassignments": (f"{ADMIN}.reassignments:app", "Move partitions to other brokers; list and cancel moves."),
     "log-dirs": (f"{ADMIN}.log_dirs:app", "Show log directories, and move replicas between them."),
     "metrics": (f"{ADMIN}.metrics:metrics", "Show the main metrics of every node."),
-    "explain": (f"{ADMIN}.explain:explain", "Say what is wrong with a partition and what to do."),
+    "explain": (f"{ADMIN}.explain:explain", "Say what is wrong with a partition or group, and what to do."),
     "leader-election": (f"{ADMIN}.leader_election:leader_election", "Elect leaders, after showing what that loses."),
+    "groups": (f"{GROUPS}.app:app", "Show groups and their lag; reset and delete their offsets."),
     "losses": (f"{ADMIN}.losses:losses", "List records that were lost, or may have been."),
     "transactions": (f"{ADMIN}.transactions:app", "Show transactions; find those that hang, and abort them."),
     "produce": (f"{RECORDS}.produce:produce", "Write each line of the input as one record."),

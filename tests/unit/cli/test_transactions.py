@@ -12,7 +12,8 @@ from tests.unit.cli.recovery.test_situation import BROKERS, commands
 from strandline.base.errors import ErrorCode
 from strandline.cli.admin import transactions as command
 from strandline.cli.admin.explain import judge, lines_of
-from strandline.cli.admin.transaction_columns import DESCRIBED, HANGING, LISTED, PRODUCERS, line_of, table_of
+from strandline.cli.admin.transaction_columns import DESCRIBED, HANGING, LISTED, PRODUCERS
+from strandline.cli.columns import line_of, table_of
 from strandline.client.admin.open_transactions import Found, Held
 from strandline.client.admin.partitions import PartitionState, Place
 from strandline.client.admin.transactions import Coordinated, Listed, ProducerAt, Uncertain

@@ -16,7 +16,7 @@ from strandline.cli.admin.acl_options import (
     named,
     operation_of,
 )
-from strandline.cli.admin.transaction_columns import show
+from strandline.cli.columns import show
 from strandline.cli.connect import HERE, Json, OfCluster, fail
 from strandline.cli.show import Row
 from strandline.client.admin.acls import create_acls, delete_acls, describe_acls, sentence

@@ -1,9 +1,13 @@
-"""`strandline explain`: why a partition is as it is, what it waits for, and which ways there are out of it."""
+"""`strandline explain`: why a partition is as it is, what it waits for, and which ways there are out of it.
+
+With --group: why a group does not make progress (`cli.groups.explain`).
+"""
 
 import json
 from typing import Any
 
 from strandline.cli.connect import HERE, Cluster, Json, OfCluster, fail
+from strandline.cli.groups.explain import explain_group
 from strandline.client.admin.behind import out_of_sync
 from strandline.client.admin.control import has_active_controller, waits_for
 from strandline.client.admin.loss_ledger import ask_ledger
@@ -30,8 +34,10 @@ from strandline.diagnosis.situation import (
 from strandline.diagnosis.transactions import held_json, judge_held
 
 
-def explain(place: str, /, *, cluster: OfCluster = HERE, json_output: Json = False) -> int:
-    """Say what is wrong with a partition, which replica has which records, and what can be done.
+def explain(
+    place: str | None = None, /, *, group: str | None = None, cluster: OfCluster = HERE, json_output: Json = False
+) -> int:
+    """Say what is wrong with a partition or a group, what it waits for, and what can be done.
 
     Each way out is shown with its cost in records and its command. Exit status 0 if there is nothing to do, 2 if
     an operator must act, 3 if a broker did not answer.
@@ -40,7 +46,14 @@ def explain(place: str, /, *, cluster: OfCluster = HERE, json_output: Json = Fal
     ----------
     place
         TOPIC or TOPIC:PARTITION
+    group
+        instead of a partition: the consumer group that does not make progress
     """
+    if (place is None) == (group is None):
+        fail("name TOPIC or TOPIC:PARTITION, or else --group GROUP", status=2)
+    if group is not None:
+        return explain_group(cluster, group, json_output)
+    assert place is not None
     states = chosen(cluster.config, place)
     if not all(state.is_of_our_own for state in states):
         fail("this cluster does not report what its partitions wait for: it is not Strandline", status=2)

@@ -12,7 +12,8 @@ from cyclopts import App, Parameter
 from msgspec.structs import replace
 
 from strandline.base.errors import ErrorCode
-from strandline.cli.admin.transaction_columns import DESCRIBED, HANGING, LISTED, PRODUCERS, show, table_of
+from strandline.cli.admin.transaction_columns import DESCRIBED, HANGING, LISTED, PRODUCERS
+from strandline.cli.columns import show, table_of
 from strandline.cli.connect import HERE, Json, OfCluster, fail
 from strandline.cli.show import show_rows
 from strandline.client.admin.open_transactions import find_hanging

@@ -84,6 +84,18 @@ def describe_partitions(bootstrap: Servers, names: Iterable[str] = ()) -> list[P
     return found
 
 
+def existing_partitions(bootstrap: Servers, names: Iterable[str]) -> list[PartitionState]:
+    """As `describe_partitions`, but a name that no topic has, or can have, is left out. Raises StrandlineError if we
+    may not see one of them."""
+    wanted, found = tuple(names), []
+    for topic in pages(lambda request: ask_any(bootstrap, request, 0), wanted) if wanted else ():  # none: all are meant
+        error = ErrorCode(topic.error_code)
+        if error not in (ErrorCode.NONE, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.INVALID_TOPIC_EXCEPTION):
+            raise refused(error, f"topic '{topic.name}'")
+        found += states_of(topic) if error is ErrorCode.NONE else []
+    return found
+
+
 def pages(
     ask: Callable[[DescribeTopicPartitionsRequest], DescribeTopicPartitionsResponse], names: Iterable[str] = ()
 ) -> Iterator[DescribeTopicPartitionsResponseTopic]:

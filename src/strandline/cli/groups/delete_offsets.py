@@ -1,0 +1,92 @@
+"""`strandline groups delete-offsets`: offsets of topics that a group does not read any more.
+
+Without --execute it shows the plan and changes nothing.
+"""
+
+import json
+import sys
+
+from strandline.cli.connect import HERE, Json, OfCluster, fail
+from strandline.cli.groups.choosing import Ids, Topics, described, places_in, scope_of
+from strandline.cli.groups.columns import DELETED_OFFSETS, show_groups
+from strandline.cli.groups.reset_offsets import DryRun, Execute
+from strandline.cli.show import Row
+from strandline.client.admin.groups.described import GroupState
+from strandline.client.admin.groups.offsets import committed_by
+from strandline.client.admin.groups.offsets import delete_offsets as ask_to_delete
+from strandline.client.cluster import Cluster as Connected
+from strandline.diagnosis.groups.plans import readers_of
+
+
+def delete_offsets(
+    *,
+    group: Ids = None,
+    topic: Topics = None,
+    execute: Execute = False,
+    dry_run: DryRun = False,
+    cluster: OfCluster = HERE,
+    json_output: Json = False,
+) -> None:
+    """Plan which committed offsets of a group are deleted, and with --execute delete them.
+
+    No member may read these topics. If the group reads one later, it begins where auto.offset.reset says.
+    """
+    if execute and dry_run:
+        fail("--execute and --dry-run exclude each other", status=2)
+    if not topic:
+        fail("name the topics with --topic", "`strandline groups delete` deletes a group with all of its offsets", 2)
+    if not group or len(group) > 1:
+        fail("name one group with --group", status=2)
+    brokers, (state,) = described(cluster, group, False)
+    places = places_in(cluster, scope_of(topic))
+    with Connected(cluster.config) as connected:
+        committed = committed_by(connected, state.group_id)
+        doomed = [at for at in places if at in committed]
+        if execute:
+            check_unread(state, {at.topic for at in places})
+        failed = ask_to_delete(brokers[state.coordinator], state.group_id, doomed) if execute and doomed else {}
+        left = committed_by(connected, state.group_id) if execute else {}
+    rows: list[Row] = []
+    for at in doomed:
+        error = failed.get(at) or ("it is there again: does a consumer run?" if at in left else None)
+        outcome = "failed" if error else "deleted" if execute else "planned"
+        row = {"group": state.group_id, "topic": at.topic, "partition": at.partition, "offset": committed[at].offset}
+        rows.append({**row, "outcome": outcome, "error": error})
+    show(rows, execute, json_output)
+    if not execute:
+        warn_read(state, {at.topic for at in places})
+    if any(row["error"] for row in rows):
+        fail("; ".join(f"{row['topic']}-{row['partition']}: {row['error']}" for row in rows if row["error"]))
+
+
+def why_read(state: GroupState, topics: set[str]) -> list[tuple[str, str]]:
+    return [
+        (
+            f"group '{state.group_id}' reads topic '{topic}': {'; '.join(readers)}",
+            "stop these consumers, or take the topic out of their subscriptions, and repeat the command",
+        )
+        for topic in sorted(topics)
+        if (readers := readers_of(state, topic))
+    ]
+
+
+def check_unread(state: GroupState, topics: set[str]) -> None:
+    """Ends the command if a member reads one of them."""
+    for problem, advice in why_read(state, topics):
+        fail(problem, advice)
+
+
+def warn_read(state: GroupState, topics: set[str]) -> None:
+    for problem, advice in why_read(state, topics):
+        print(f"warning: {problem}\n  {advice}", file=sys.stderr)
+
+
+def show(rows: list[Row], is_done: bool, json_output: bool) -> None:
+    if json_output:
+        print(json.dumps(rows))
+        return
+    show_groups(rows, DELETED_OFFSETS, False)
+    if not rows:
+        print("there is nothing to delete: the group has committed no offsets there", file=sys.stderr)
+    elif not is_done:
+        print("nothing was changed: repeat the command with --execute", file=sys.stderr)

@@ -1,0 +1,103 @@
+"""The options of `strandline groups reset-offsets` that say where offsets are reset to, as kafka-consumer-groups has
+them."""
+
+import csv
+import re
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Annotated, Any
+
+from cyclopts import Parameter
+
+from strandline.cli.connect import fail
+from strandline.client.admin.partitions import Place
+from strandline.client.errors import BadOption
+from strandline.diagnosis.groups.plans import Target
+
+DURATION = re.compile(r"(-?)P(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\.\d+)?)S)?)?", re.IGNORECASE)
+
+
+def flag(text: str) -> Any:
+    return Parameter(negative="", help=text)
+
+
+def value(text: str) -> Any:
+    return Parameter(help=text, allow_leading_hyphen=True)
+
+
+@dataclass(frozen=True)
+class To:
+    to_earliest: Annotated[bool, flag("to the log's start")] = False
+    to_latest: Annotated[bool, flag("to the log's end")] = False
+    to_current: Annotated[bool, flag("to the committed offset; without one, to the log's end")] = False
+    to_offset: Annotated[int | None, value("to this offset")] = None
+    shift_by: Annotated[int | None, value("forward by so many offsets; back if negative")] = None
+    to_datetime: Annotated[str | None, value("to the first record from 2026-01-31T12:00:00.000 on; UTC")] = None
+    by_duration: Annotated[str | None, value("to the first record of the last PnDTnHnMnS, such as PT1H")] = None
+    from_file: Annotated[Path | None, value("to the offsets of a CSV file, as --export prints them")] = None
+
+    @property
+    def target(self) -> Target:
+        """Raises BadOption unless there is exactly one."""
+        given = {target: getattr(self, target.value.replace("-", "_")) for target in Target}
+        named = [target for target, value in given.items() if value is not None and value is not False]  # 0 is a value
+        if len(named) != 1:
+            raise BadOption(f"name one of {', '.join(f'--{target.value}' for target in Target)}")
+        return named[0]
+
+    def timestamp_ms(self, now: datetime) -> int:
+        """Of --to-datetime or --by-duration. Raises BadOption."""
+        if self.to_datetime is not None:
+            return to_ms(parsed_time(self.to_datetime))
+        assert self.by_duration is not None
+        return to_ms(now - parsed_duration(self.by_duration))
+
+
+OfTarget = Annotated[To, Parameter(name="*")]
+
+
+def parsed_time(text: str) -> datetime:
+    try:
+        found = datetime.fromisoformat(text)
+    except ValueError:
+        raise BadOption(f"'{text}' is not a time such as 2026-01-31T12:00:00.000") from None
+    return found if found.tzinfo is not None else found.replace(tzinfo=UTC)
+
+
+def parsed_duration(text: str) -> timedelta:
+    found = DURATION.fullmatch(text)
+    if found is None or not any(found.groups()[1:]):
+        raise BadOption(f"'{text}' is not a duration such as P1D or PT1H30M")
+    sign, days, hours, minutes, seconds = found.groups()
+    span = timedelta(days=int(days or 0), hours=int(hours or 0), minutes=int(minutes or 0), seconds=float(seconds or 0))
+    return -span if sign else span
+
+
+def to_ms(time: datetime) -> int:
+    return max((time - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(milliseconds=1), 0)
+
+
+def read_offsets(path: Path, groups: list[str]) -> dict[str, dict[Place, int]]:
+    """Rows of topic,partition,offset, or with several groups of group,topic,partition,offset. Ends the command if the
+    file is of no such form."""
+    found: dict[str, dict[Place, int]] = {group: {} for group in groups}
+    try:
+        with path.open(newline="") as file:
+            rows = [row for row in csv.reader(file) if row]
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        fail(f"cannot read {path}: {getattr(error, 'strerror', None) or error}", status=2)
+    for row in rows:
+        cells = [cell.strip().strip('"') for cell in row]
+        group = cells.pop(0) if len(cells) == 4 else groups[0] if len(groups) == 1 else ""
+        if len(cells) != 3 or not cells[0] or not cells[1].isdecimal() or not cells[2].isdecimal():
+            fail(f"{path}: {','.join(row)!r} is not topic,partition,offset, or group,topic,partition,offset", status=2)
+        if group not in found:
+            fail(f"{path}: {','.join(row)!r} is not about a group that was named", status=2)
+        at = Place(cells[0], int(cells[1]))
+        if at in found[group]:
+            fail(f"{path}: {at} is named twice", status=2)
+        found[group][at] = int(cells[2])
+    if not rows:
+        fail(f"{path} has no rows", status=2)
+    return found
