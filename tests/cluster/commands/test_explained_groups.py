@@ -89,7 +89,7 @@ def test_a_member_that_was_killed_is_remembered(commands: Commands) -> None:
         until(lambda: name in str(commands.json("groups", "list", "--state", "Stable")))
         process.kill()
     with consuming(commands, name, name):
-        said = until(lambda: "healthy" not in (said := explained(commands, name)) and said)
+        said = until(lambda: "dropped out" in (said := explained(commands, name)) and said)
         assert "1 member dropped out within 10 min" in said
         assert "(client rdkafka at 127.0.0.1) sent no heartbeat for 2000 ms (session.timeout.ms)" in said
 
