@@ -19,6 +19,7 @@ from strandline.group.consumer.group import ConsumerGroupState
 from strandline.wire.messages.consumer_groups.consumer_group_heartbeat import ConsumerGroupHeartbeatResponse
 
 NAMES = ("a", "b", "c", "i1", "i2")  # the last two are static
+ASKS = ("join", "beat", "lazy", "leave", "away", "subscribe", "regex", "assignor")
 TOPICS = (("t",), ("t", "u"), ("u",), ())
 STEP = st.tuples(
     st.sampled_from(
@@ -38,7 +39,8 @@ class World(Consumers):
         super().__init__()
         self.clients: dict[str, Consumer] = {}
         self.under_way: dict[str, int] = {}
-        self.silent_since: dict[str, int] = {}
+        self.sent_at: dict[str, int] = {}
+        self.silent_since: dict[str, int] = {}  # by member id
         self.epoch = 0
 
     def client(self, choice: int) -> tuple[str, Consumer]:
@@ -52,30 +54,31 @@ class World(Consumers):
         return len(self.asked)
 
     def post(self, name: str, request: Any) -> None:
+        assert name not in self.under_way
+        self.sent_at[name] = self.now
+        self.under_way[name] = self.send(request)
         self.hear()
-        if name not in self.under_way:
-            self.under_way[name] = self.send(request)
-            self.hear()
 
     def hear(self) -> None:
         for name, number in list(self.under_way.items()):
             if number in self.answers:
                 del self.under_way[name]
-                self.heard(self.clients[name], self.answers[number])
+                self.heard(self.clients[name], self.sent_at[name], self.answers[number])
         self.law()
 
-    def heard(self, client: Consumer, answer: ConsumerGroupHeartbeatResponse) -> None:
+    def heard(self, client: Consumer, sent_at: int, answer: ConsumerGroupHeartbeatResponse) -> None:
         match E(answer.error_code):
             case E.NONE if answer.member_epoch >= 0:
                 client.took(answer)
-                self.silent_since[client.member_id] = self.now
+                self.silent_since[client.member_id] = sent_at
             case E.NONE | E.UNKNOWN_MEMBER_ID | E.FENCED_MEMBER_EPOCH | E.FENCED_INSTANCE_ID | E.GROUP_ID_NOT_FOUND:
                 client.has, client.epoch = set(), 0  # it abandons everything
             case error:
                 assert error in (E.COORDINATOR_NOT_AVAILABLE, E.NOT_COORDINATOR, E.UNRELEASED_INSTANCE_ID), error
 
     def law(self) -> None:
-        """A client whose session is over does not consume: it knows that itself."""
+        """A client whose session is over does not consume: it knows that itself, by when it sent the last request that
+        was answered."""
         owners: dict[tuple[str, int], str] = {}
         for name, client in self.clients.items():
             if client.epoch and self.now - self.silent_since.get(client.member_id, self.now) < SESSION_MS:
@@ -85,6 +88,9 @@ class World(Consumers):
 
     def play(self, step: str, choice: int) -> None:
         name, client = self.client(choice)
+        self.hear()
+        if name in self.under_way and step in ASKS:
+            return  # it waits for an answer
         match step:
             case "join":
                 client.epoch, client.has = 0, set()

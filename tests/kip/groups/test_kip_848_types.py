@@ -52,7 +52,7 @@ def test_members_of_the_consumer_protocol_are_refused_by_a_classic_group_with_me
 
 def test_an_empty_classic_group_becomes_a_consumer_group_with_its_first_heartbeat(world: Consumers) -> None:
     member_id = world.stable()
-    world.ask(commit_request(7, member_id, 1))
+    world.ask(commit_request(7, member_id, 1), 9)
     world.leave(MemberIdentity(member_id=member_id))
     world.commit()
     a = world.consumer("a")
