@@ -85,6 +85,14 @@ GROUP = table(
         ("unit/group/test_offsets.py::test_an_offset_is_visible_and_answered_when_it_is_written",),
     ),
     Mutant(
+        "a deletion of offsets that could not be written is confirmed",
+        "group/serving/offset_deletion.py",
+        "failed = membership_error(error)",
+        "failed = ErrorCode.NONE",
+        Breaks.DURABILITY,
+        ("unit/group/test_offset_deletion.py::test_a_deletion_that_cannot_be_written_is_refused_and_the_offset_stays",),
+    ),
+    Mutant(
         "an offset that could not be written is acknowledged",
         "group/serving/committing.py",
         "answers.committed(request, coordinator_error(error), self.config, known, version)",
