@@ -51,6 +51,8 @@ LATEST = {
     "SyncGroupRequest": 5,
     "HeartbeatRequest": 4,
     "LeaveGroupRequest": 5,
+    "OffsetCommitRequest": 9,  # those after it go by topic ids
+    "OffsetFetchRequest": 9,
     "TxnOffsetCommitRequest": 5,
 }
 
