@@ -41,8 +41,9 @@ class Scram:
     def first(self) -> bytes:
         return (NO_BINDING + self.bare).encode()
 
-    def final(self, answer: bytes) -> bytes:
-        """To the server's first message."""
+    def final(self, answer: bytes, salted: bytes | None = None) -> bytes:
+        """To the server's first message. `salted`: the password, hashed with its salt and iterations, if that is known
+        already."""
         told = attributes(answer)
         if told.get("m") is not None:
             raise ValueError("it demands an extension that we do not know")
@@ -51,7 +52,8 @@ class Scram:
             raise ValueError("its nonce does not continue ours")
         if not iterations.isdecimal() or not ITERATIONS_MIN <= int(iterations) <= ITERATIONS_MAX:
             raise ValueError(f"it asks for '{iterations}' iterations; {ITERATIONS_MIN} are the least")
-        salted = hashlib.pbkdf2_hmac(self.hash, self.password, decoded(salt), int(iterations))
+        if salted is None:
+            salted = hashlib.pbkdf2_hmac(self.hash, self.password, decoded(salt), int(iterations))
         without_proof = f"c={NO_BINDING_ENCODED},r={nonce}"
         said = ",".join((self.bare, answer.decode(), without_proof)).encode()
         client_key = self.keyed(salted, b"Client Key")

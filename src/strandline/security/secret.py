@@ -10,10 +10,11 @@ place, cannot pass the proof on to another node, nor back to the one that gives 
 """
 
 import hashlib
+from functools import lru_cache
 
 from strandline.base.ids import NOBODY, NodeId
 from strandline.base.value import Value
-from strandline.security.scram import ScramCredential, credential_of
+from strandline.security.scram import HASHES, ScramCredential, salted_credential
 
 SECRET_MECHANISM = "STRANDLINE-SECRET"
 HASH_MECHANISM = "SCRAM-SHA-256"
@@ -37,8 +38,18 @@ class ClusterSecret(Value, frozen=True):
     __str__ = __repr__
 
     def credential(self) -> ScramCredential:
-        """What the side that is asked for it needs. Costs a millisecond or two."""
-        return credential_of(HASH_MECHANISM, self.text, salt_of(self.node), ITERATIONS)
+        """What the side that is asked for it needs."""
+        return salted_credential(HASH_MECHANISM, salted(self.text, self.node), salt_of(self.node), ITERATIONS)
+
+    def salted_for(self, node: NodeId) -> bytes:
+        """What the side that proves it to this node needs."""
+        return salted(self.text, node)
+
+
+@lru_cache(maxsize=1000)
+def salted(secret: str, node: NodeId) -> bytes:
+    """Costs a millisecond or two, the first time: nodes connect to one another often after failures."""
+    return hashlib.pbkdf2_hmac(HASHES[HASH_MECHANISM], secret.encode(), salt_of(node), ITERATIONS)
 
 
 def salt_of(node: NodeId) -> bytes:

@@ -37,7 +37,7 @@ from strandline.log.evidence.wholeness import distrust
 from strandline.metadata.configs.sasl_configs import OAUTHBEARER
 from strandline.metadata.image import BROKER_RESOURCE
 from strandline.replica.tokens import ReplicaToken
-from strandline.security.secret import SECRET_MECHANISM
+from strandline.security.secret import SECRET_MECHANISM, ClusterSecret
 from strandline.server import lifeline
 from strandline.server.clock import Clock
 from strandline.server.metrics.metrics import MetricsServer
@@ -59,7 +59,7 @@ from strandline.server.tls.stores import BadStore
 log = logging.getLogger("strandline")
 
 # Builds the node from its configuration, disk, randomness, and where its listeners (by name) really are.
-MakeNode = Callable[[NodeConfig, Disk, Rng, Mapping[str, Endpoint]], Node]
+MakeNode = Callable[[NodeConfig, Disk, Rng, Mapping[str, Endpoint], ClusterSecret | None], Node]
 
 # The disk below these directories.
 DiskOf = Callable[[Sequence[str]], RealDisk]
@@ -261,8 +261,8 @@ class Driver:
         self.read_token_keys()
         where = self.net.bind(listeners_of(self.config, tls))
         metrics_at = self.bind_metrics()
-        self.peers.secret = secret_of(self.config)
-        node = self.make_node(self.config, self.disk, random.SystemRandom(), where)
+        secret = self.peers.secret = secret_of(self.config)
+        node = self.make_node(self.config, self.disk, random.SystemRandom(), where, secret)
         if isinstance(node, ClusterNode):
             self.lend_libraries(node)
         pump = self.pump = Pump(node, self.loop, Clock(), self.on_stop, self.distrust)

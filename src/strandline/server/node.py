@@ -11,17 +11,20 @@ from strandline.broker.authorizing.guarded import node_of
 from strandline.broker.config import ConfigError, NodeConfig, parse_properties
 from strandline.broker.node import Node
 from strandline.broker.parts import prepare
+from strandline.security.secret import ClusterSecret
 from strandline.server.clock import Clock
 from strandline.server.main import DiskOf, real_disk, serve
-from strandline.server.storage.secret_file import OTHERS, secret_of
+from strandline.server.storage.secret_file import OTHERS
 
 USAGE = """usage: strandline node --config FILE
   FILE has Kafka's properties: node.id, process.roles, listeners, log.dirs, …"""
 
 
-def make_node(config: NodeConfig, disk: Disk, rng: Rng, where: Mapping[str, Endpoint]) -> Node:
+def make_node(
+    config: NodeConfig, disk: Disk, rng: Rng, where: Mapping[str, Endpoint], secret: ClusterSecret | None
+) -> Node:
     now = Clock().now()
-    return node_of(prepare(config, disk, rng, where, now, secret_of(config), perf_counter_ns), now)
+    return node_of(prepare(config, disk, rng, where, now, secret, perf_counter_ns), now)
 
 
 def run_node(arguments: list[str], disk_of: DiskOf = real_disk) -> int:

@@ -14,7 +14,6 @@ Invariants:
   - alice gets her ACLs once, so that ACLs which an operator removes do not come back.
 """
 
-import hashlib
 import secrets
 from collections.abc import Mapping
 from pathlib import Path
@@ -25,8 +24,9 @@ from strandline.client.ask import config_of
 from strandline.metadata.configs.node_configs import STANDARD_AUTHORIZER
 from strandline.metadata.records import UserScramCredentialRecord
 from strandline.metadata.security.acls import Acl, AclOperation, AclPermission, PatternType, ResourceType
-from strandline.metadata.security.scram import HASHES, ITERATIONS_MIN, credential_record, salted_credential
+from strandline.metadata.security.scram import ITERATIONS_MIN, credential_record
 from strandline.security.protocols import SASL_SSL
+from strandline.security.scram import credential_of
 from strandline.testing.certificates import make_authority, make_certificate, write_private
 
 ADMIN, ALICE = "admin", "alice"
@@ -97,7 +97,7 @@ class SecuredFolder:
 
     def credentials(self) -> list[UserScramCredentialRecord]:
         """Of the users with whom a new cluster begins."""
-        return [credential_of(user, self.password(user)) for user in USERS]
+        return [first_credential(user, self.password(user)) for user in USERS]
 
     def node_properties(self, node_id: int) -> dict[str, str]:
         return {
@@ -117,10 +117,9 @@ class SecuredFolder:
             done.touch()
 
 
-def credential_of(user: str, password: str) -> UserScramCredentialRecord:
+def first_credential(user: str, password: str) -> UserScramCredentialRecord:
     salt = secrets.token_bytes(24)
-    salted = hashlib.pbkdf2_hmac(HASHES[MECHANISM], password.encode(), salt, ITERATIONS_MIN)
-    return credential_record(user, salted_credential(MECHANISM, salted, salt, ITERATIONS_MIN))
+    return credential_record(user, credential_of(MECHANISM, password, salt, ITERATIONS_MIN))
 
 
 def acls_of_alice() -> list[Acl]:

@@ -113,6 +113,16 @@ def test_a_stranger_does_not_decide_how_long_a_node_hashes(monkeypatch: pytest.M
         client.answered(SaslAuthenticateResponse(auth_bytes=f"r={nonce}xyz,s={salt},i=9999999".encode()))
 
 
+def test_a_node_hashes_once_for_each_other_node_however_often_they_connect(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Thousands of iterations: after a failure all connections are made anew, in the one thread."""
+    secret = ClusterSecret("a secret that no other test hashes", ME)
+    introduce(Introduction(secret, "strandline-2", "n" * 32, ME), Server(secret))
+    monkeypatch.setattr("hashlib.pbkdf2_hmac", lambda *_: pytest.fail("it hashes"))
+    again = Introduction(secret, "strandline-2", "m" * 32, ME)
+    introduce(again, Server(secret))
+    assert again.is_over
+
+
 def test_what_was_overheard_proves_nothing_later() -> None:
     server, overheard = Server(SECRET), []
     client = Introduction(SECRET, "strandline-2", "n" * 32, ME)

@@ -52,7 +52,7 @@ sys.exit(serve(NodeConfig.from_properties({
     "log.dirs": sys.argv[2],
     "cluster.secret.required": "false",  # the nodes here are none
     **({"strandline.metrics.listener": sys.argv[3]} if len(sys.argv) > 3 else {}),
-}), lambda config, disk, rng, where: Lonely()))
+}), lambda config, disk, rng, where, secret: Lonely()))
 """
 
 

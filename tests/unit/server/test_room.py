@@ -187,7 +187,7 @@ class Play:
         self.on_look()
         return self.lacks.pop(0)
 
-    def make(self, config: NodeConfig, disk: Disk, rng: Rng, where: Mapping[str, Endpoint]) -> Mortal:
+    def make(self, config: NodeConfig, disk: Disk, rng: Rng, where: Mapping[str, Endpoint], secret: object) -> Mortal:
         how = self.lives.pop(0)
         if how == "cannot even open":
             raise DiskFull("/d/b: No space left on device")

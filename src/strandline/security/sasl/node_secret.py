@@ -43,6 +43,7 @@ class Introduction:
     def __init__(self, secret: ClusterSecret, name: str, nonce: str, node: NodeId) -> None:
         """`node`: whom it connects to. Nobody else gets a proof."""
         self.node = node
+        self.secret = secret
         self.scram = Scram(HASH_MECHANISM, name, secret.text, nonce)
         self.answers = 0
         self.is_over = False
@@ -82,7 +83,7 @@ class Introduction:
         told = attributes(challenge)
         if told.get("i") != str(ITERATIONS) or told.get("s") != b64encode(salt_of(self.node)).decode():
             raise ValueError(f"it is not node {self.node}")
-        return self.scram.final(challenge)
+        return self.scram.final(challenge, self.secret.salted_for(self.node))
 
 
 def version_of(message: type[Message]) -> int:
