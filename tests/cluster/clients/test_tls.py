@@ -5,6 +5,7 @@ One node has four of them, each with its own settings: SSL, MUTUAL (clients need
 """
 
 import asyncio
+import json
 import shutil
 import ssl
 import subprocess
@@ -279,7 +280,10 @@ def test_every_command_goes_through_tls_also_to_single_brokers(secured: Secured,
     )
     assert send.returncode == 0, send.stderr
     assert run("consume t --from-beginning --max-messages 2") == "a\nb\n"
-    assert "connections/s" in run("bench connections --seconds 0.2 --threads 2")
+    peer = f"--peer {secured.at['SSL']} --peer-command-config {config}"
+    both = json.loads(run(f"bench connections --seconds 0.2 --threads 2 --rounds 2 --json {peer}"))
+    assert [one["bootstrap"] for one in both["results"]] == [secured.at["MUTUAL"], secured.at["SSL"]] * 2
+    assert all(one["count"] > 0 and not one["errors"] for one in both["results"]) and both["ratio"] > 0
     assert "MB/s" in run("bench --replication-factor 1 --seconds 0.2 --warmup 0 --consume")
 
 

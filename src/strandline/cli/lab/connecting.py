@@ -1,48 +1,84 @@
-"""`strandline bench connections`: how many handshakes and logins a second a cluster takes."""
+"""`strandline bench connections`: how many handshakes and logins a second a cluster takes, or two in alternation."""
 
 import json
+from pathlib import Path
+from statistics import median
+from typing import Any
 
 import msgspec
 from rich.console import Console
 
 from strandline.bench.connecting import Connected, measure_connections
 from strandline.bench.load import PERCENTILES
-from strandline.cli.connect import HERE, Json, OfCluster, fail
+from strandline.cli.connect import HERE, Cluster, Json, OfCluster, fail
 from strandline.cli.lab.bench import cells, process_ids
 from strandline.cli.show import Column, Fitted
+
+Rounds = list[tuple[str, Connected]]  # the cluster, and what was measured
 
 
 def connections(
     *,
+    cluster: OfCluster = HERE,
+    peer: str | None = None,
+    peer_command_config: Path | None = None,
     seconds: float = 5,
     threads: int = 4,
+    rounds: int = 1,
     pids: str = "",
-    cluster: OfCluster = HERE,
     json_output: Json = False,
 ) -> None:
     """Open connections one after another, with TLS and SASL as --command-config says, and ask each one thing.
 
     Parameters
     ----------
+    peer
+        another cluster, host:port: both are measured in turn, and compared
+    peer_command_config
+        the properties file for TLS and SASL with the other cluster
     seconds
-        duration of the measurement
+        duration of one measurement
     threads
         number of connections that are opened at a time
+    rounds
+        number of measurements of each cluster
     pids
         process ids on this machine, separated by commas, whose processor time is shown for each connection
     """
-    if seconds <= 0 or threads < 1:
-        fail("seconds and threads must be positive", status=2)
-    measured = measure_connections(cluster.config, seconds, threads, process_ids(pids))
+    if seconds <= 0 or threads < 1 or rounds < 1:
+        fail("seconds, threads and rounds must be positive", status=2)
+    processes = process_ids(pids)
+    clusters = [cluster] if peer is None else [cluster, Cluster(peer, peer_command_config)]
+    measured = [
+        (one.bootstrap, measure_connections(one.config, seconds, threads, processes))
+        for _ in range(rounds)
+        for one in clusters
+    ]
     if json_output:
-        print(json.dumps(msgspec.to_builtins(measured)))
+        print(json.dumps(as_json(measured, peer)))
     else:
-        show(measured, cluster.bootstrap)
-    if measured.errors:
-        fail(f"{len(measured.errors)} of {threads} threads could not connect: {measured.errors[0]}")
+        show(measured, cluster.bootstrap, peer)
+    for bootstrap, one in measured:
+        if one.errors:
+            fail(f"{bootstrap}: {len(one.errors)} of {threads} threads could not connect: {one.errors[0]}")
 
 
-def show(measured: Connected, bootstrap: str) -> None:
+def ratio_of(measured: Rounds) -> float | None:
+    """The first cluster's connections to the peer's, the median over the rounds; None if the peer took none."""
+    rates = [one.per_second for _, one in measured]
+    pairs = list(zip(rates[::2], rates[1::2], strict=True))
+    return median(ours / theirs for ours, theirs in pairs) if all(theirs for _, theirs in pairs) else None
+
+
+def as_json(measured: Rounds, peer: str | None) -> dict[str, Any]:
+    shown: dict[str, Any] = {
+        "percentiles": PERCENTILES,
+        "results": [{"bootstrap": name, **msgspec.to_builtins(one)} for name, one in measured],
+    }
+    return shown if peer is None else shown | {"ratio": ratio_of(measured)}
+
+
+def show(measured: Rounds, bootstrap: str, peer: str | None) -> None:
     console = Console()
     table = Fitted(
         Column("cluster"),
@@ -50,8 +86,13 @@ def show(measured: Connected, bootstrap: str) -> None:
         *(Column(f"p{p:g}", "right") for p in PERCENTILES),
         Column("max ms", "right"),
     )
-    table.add_row(bootstrap, f"{measured.per_second:.0f}", *cells(measured.latency))
+    for name, one in measured:
+        table.add_row(name, f"{one.per_second:.0f}", *cells(one.latency))
     console.print(table)
-    for used in measured.processes:
-        each = f"{1000 * used.cpu_s / measured.count:.2f} ms" if measured.count else "none"
-        console.print(f"pid {used.pid}: {used.cpu_s:.2f} s of processor, {each} for each connection")
+    for name, one in measured:
+        for used in one.processes:
+            each = f"{1000 * used.cpu_s / one.count:.2f} ms" if one.count else "none"
+            console.print(f"{name}, pid {used.pid}: {used.cpu_s:.2f} s of processor, {each} for each connection")
+    ratio = None if peer is None else ratio_of(measured)
+    if ratio is not None:
+        console.print(f"ratio {bootstrap} / {peer}: {ratio:.2f}")
