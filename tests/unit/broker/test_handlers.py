@@ -69,6 +69,7 @@ class Settings:
         self.explicit: dict[str, Any] = {}
         self.has_authorizer = True
         self.of_listeners: dict[str, dict[str, Any]] = {}
+        self.listener_limits: dict[str, dict[str, int]] = {}
 
     def integer(self, name: str) -> int:
         value = self.explicit.get(name, NODE_CONFIGS[name].default)
@@ -518,6 +519,18 @@ def test_a_listeners_own_settings_are_shown_where_they_are_set_and_no_secret_of_
     assert (location.value, location.config_source, location.read_only) == ("/k", 2, False)
     (alone,) = configs(node, BROKER_RESOURCE, "1", (location.name,)).configs
     assert alone == location
+
+
+def test_a_listeners_own_limits_are_shown_from_all_three_places() -> None:
+    node, name = FakeNode(), "listener.name.inside.max.connections"
+    node.config.listener_limits = {"max.connections": {"inside": 7}}
+    node.image.configs[(BROKER_RESOURCE, "")] = {name: "50"}
+    node.image.configs[(BROKER_RESOURCE, "1")] = {name: "20"}
+    (own,) = configs(node, BROKER_RESOURCE, "1", (name,)).configs
+    assert (own.value, own.read_only) == ("20", False)
+    assert [(s.value, s.source) for s in own.synonyms] == [("20", 2), ("50", 3), ("7", 4)]
+    (of_all,) = configs(node, BROKER_RESOURCE, "", None).configs
+    assert (of_all.name, of_all.value, of_all.config_source) == (name, "50", 3)
 
 
 def test_what_was_set_for_all_brokers_is_all_that_the_cluster_default_shows() -> None:

@@ -229,6 +229,20 @@ def test_limits_change_while_the_node_runs_for_one_broker_or_for_all() -> None:
     assert it.config == limits_of(config)
 
 
+def test_limits_of_a_listener_change_while_the_node_runs_too() -> None:
+    most, rate = "listener.name.external.max.connections", "listener.name.external.max.connection.creation.rate"
+    config = NodeConfig.from_properties(PROPERTIES | {most: "7"})
+    it = ConnectionLimits(limits_of(config))
+    current = CurrentLimits(config, it)
+    for configs, expected in (
+        ({(BROKER_RESOURCE, ""): {most: "50", rate: "3"}}, ({"EXTERNAL": 50}, {"EXTERNAL": 3})),
+        ({(BROKER_RESOURCE, ""): {most: "50"}, (BROKER_RESOURCE, "1"): {most: "20"}}, ({"EXTERNAL": 20}, {})),
+        ({(BROKER_RESOURCE, ""): {"listener.name.gone.max.connections": "1"}}, ({"EXTERNAL": 7}, {})),
+    ):
+        current.update(configs)
+        assert (it.config.of_listener_max, it.config.of_listener_rate) == expected
+
+
 def test_the_rates_of_addresses_are_client_quotas_of_ips_alone() -> None:
     rate = {"connection_creation_rate": 5.0}
     quotas = {

@@ -12,6 +12,7 @@ Invariants:
 from collections.abc import Mapping
 
 from strandline.metadata.configs.config_key import ConfigValue
+from strandline.metadata.configs.listener_limits import listener_and_limit
 from strandline.metadata.configs.node_configs import NODE_CONFIGS
 from strandline.metadata.configs.tls_configs import DYNAMIC_TLS_KEYS, listener_and_key
 from strandline.metadata.configs.topic_configs import TOPIC_CONFIGS
@@ -56,11 +57,19 @@ assert len({name for names in SYNONYMS for name in names}) == sum(map(len, SYNON
 
 def is_dynamic(name: str) -> bool:
     own = listener_and_key(name)
-    return name in DYNAMIC_NODE_KEYS if own is None else own[1] in DYNAMIC_TLS_KEYS
+    if own is not None:
+        return own[1] in DYNAMIC_TLS_KEYS
+    return name in DYNAMIC_NODE_KEYS or listener_and_limit(name) is not None
+
+
+def base_of(name: str) -> str:
+    """The node's key that a listener's own setting stands for; else the key itself."""
+    own = listener_and_key(name) or listener_and_limit(name)
+    return name if own is None else own[1]
 
 
 def is_for_one_broker(name: str) -> bool:
-    """A broker has its own certificates, and its own listeners."""
+    """A broker has its own certificates, and its own cordoned directories."""
     return name in FOR_ONE_BROKER or listener_and_key(name) is not None
 
 
@@ -83,14 +92,13 @@ def dynamic_value(configs: Mapping[tuple[int, str], Mapping[str, str]], broker: 
     for resource in ((BROKER_RESOURCE, broker), (BROKER_RESOURCE, CLUSTER_DEFAULT)):
         text = configs.get(resource, {}).get(name)
         if text is not None:
-            return NODE_CONFIGS[name].parse(text)
+            return NODE_CONFIGS[base_of(name)].parse(text)
     return None
 
 
 def why_invalid_for_broker(name: str, value: str) -> str | None:
     """Why may a broker not have this value? None means it may."""
-    own = listener_and_key(name)
-    row = NODE_CONFIGS.get(name if own is None else own[1])
+    row = NODE_CONFIGS.get(base_of(name))
     return row.why_invalid(value) if row is not None else None
 
 

@@ -1,6 +1,7 @@
 """Limits that single listeners have for themselves: `listener.name.NAME.max.connections` and the rate (KIP-402, 612).
 
-NAME in lower case. Without its own limit a listener has none but the node's.
+NAME in lower case. Without its own limit a listener has none but the node's. They may change while a node runs, for one
+broker or for all, as in Kafka.
 """
 
 from collections.abc import Mapping
@@ -18,6 +19,11 @@ def listener_and_limit(name: str) -> tuple[str, str] | None:
         if name == f"{PREFIX}{listener}.{key}" and listener:
             return listener, key
     return None
+
+
+def limit_name(listener: str, key: str) -> str:
+    assert key in (CONNECTIONS, RATE)
+    return f"{PREFIX}{listener.lower()}.{key}"
 
 
 def read_listener_limits(properties: Mapping[str, str], problems: list[str]) -> dict[str, dict[str, int]]:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from strandline.broker.config import NodeConfig
 from strandline.metadata.configs.config_key import ConfigValue
 from strandline.metadata.configs.dynamic_configs import dynamic_value
-from strandline.metadata.configs.listener_limits import CONNECTIONS, RATE
+from strandline.metadata.configs.listener_limits import CONNECTIONS, RATE, limit_name
 from strandline.server.network.limits import ConnectionLimits, LimitsConfig, plain
 from strandline.server.network.refusals import log
 
@@ -18,12 +18,18 @@ IP, CREATION_RATE = "ip", "connection_creation_rate"  # of client quotas
 def limits_of(config: NodeConfig, value: Callable[[str], ConfigValue] | None = None) -> LimitsConfig:
     """`value`: what a key of the node has now, if that is not what its file says. Addresses may be names, which are
     looked up, as in Kafka; not while the node runs, since it would wait. Raises OSError if one is not known."""
-    names = {listener.name.lower(): listener.name for listener in config.listeners}
-    of_listeners = config.listener_limits
 
     def number(name: str) -> int:
         found = value(name) if value is not None else None
         return found if isinstance(found, int) else config.integer(name)
+
+    def of_listeners(key: str) -> dict[str, int]:
+        limits = {}
+        for listener in config.listeners:
+            set_now = value(limit_name(listener.name, key)) if value is not None else None
+            limit = set_now if isinstance(set_now, int) else config.listener_limits[key].get(listener.name.lower())
+            limits |= {} if limit is None else {listener.name: limit}
+        return limits
 
     others = value(OVERRIDES) if value is not None else None
     return LimitsConfig(
@@ -35,8 +41,8 @@ def limits_of(config: NodeConfig, value: Callable[[str], ConfigValue] | None = N
             else overrides(config.text("max.connections.per.ip.overrides"))
         ),
         rate=number("max.connection.creation.rate"),
-        of_listener_max={names[name]: most for name, most in of_listeners[CONNECTIONS].items() if name in names},
-        of_listener_rate={names[name]: rate for name, rate in of_listeners[RATE].items() if name in names},
+        of_listener_max=of_listeners(CONNECTIONS),
+        of_listener_rate=of_listeners(RATE),
         node_listeners=node_listeners(config),
     )
 
@@ -69,7 +75,9 @@ class CurrentLimits:
     def __init__(self, config: NodeConfig, limits: ConnectionLimits) -> None:
         self.config = config
         self.limits = limits
-        self.seen: tuple[ConfigValue, ...] = (None,) * len(DYNAMIC_LIMITS)
+        own = (limit_name(listener.name, key) for listener in config.listeners for key in (CONNECTIONS, RATE))
+        self.keys = (*DYNAMIC_LIMITS, *own)
+        self.seen: tuple[ConfigValue, ...] = (None,) * len(self.keys)
         self.rates: tuple[dict[str, float], float | None] = ({}, None)
 
     def update_rates(self, quotas: Quotas) -> None:
@@ -81,7 +89,7 @@ class CurrentLimits:
 
     def update(self, configs: Mapping[tuple[int, str], Mapping[str, str]]) -> None:
         """`configs`: those of the metadata, by resource."""
-        now = {name: dynamic_value(configs, str(self.config.node_id), name) for name in DYNAMIC_LIMITS}
+        now = {name: dynamic_value(configs, str(self.config.node_id), name) for name in self.keys}
         if tuple(now.values()) == self.seen:
             return
         self.seen = tuple(now.values())

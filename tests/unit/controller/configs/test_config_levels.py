@@ -132,6 +132,17 @@ def test_certificates_are_given_to_one_listener_of_one_broker(name: str) -> None
     assert alter(cluster, broker((own, SET, value), name="1"))[0].error_code == E.NONE
 
 
+@each("name", ("max.connections", "max.connection.creation.rate"))
+def test_a_limit_of_a_listener_is_given_to_one_broker_or_to_all(name: str) -> None:
+    cluster, own = Cluster(brokers=1), f"listener.name.external.{name}"
+    for of in ({}, {"name": "1"}):
+        assert alter(cluster, broker((own, SET, "5"), **of))[0].error_code == E.NONE
+        wrong = alter(cluster, broker((own, SET, "-1"), **of))[0]
+        assert wrong.error_code == E.INVALID_REQUEST and "Value must be at least 0" in (wrong.error_message or "")
+    unknown = alter(cluster, broker((f"{own}.x", SET, "5")))[0]
+    assert (unknown.error_message or "").startswith("Cannot update these configs dynamically: ")
+
+
 def test_a_certificates_type_is_checked_for_a_listener_too() -> None:
     refused = alter(Cluster(brokers=1), broker(("listener.name.external.ssl.keystore.type", SET, "JKS"), name="1"))[0]
     assert refused.error_code == E.INVALID_REQUEST

@@ -18,8 +18,9 @@ from strandline.broker.handlers.port import NodePort
 from strandline.metadata.configs.client_metrics import CLIENT_METRICS_CONFIGS
 from strandline.metadata.configs.config_docs import documentation
 from strandline.metadata.configs.config_key import TYPE_NUMBERS, ConfigKey, show_value
-from strandline.metadata.configs.dynamic_configs import DYNAMIC_NODE_KEYS, is_dynamic, synonyms_of
+from strandline.metadata.configs.dynamic_configs import DYNAMIC_NODE_KEYS, base_of, is_dynamic, synonyms_of
 from strandline.metadata.configs.group_configs import GROUP_CONFIGS
+from strandline.metadata.configs.listener_limits import limit_name
 from strandline.metadata.configs.tls_configs import listener_and_key, prefixed
 from strandline.metadata.configs.topic_configs import SHOWN, STATE_KEYS
 from strandline.metadata.image import BROKER_RESOURCE, CLUSTER_DEFAULT, GROUP_RESOURCE, TOPIC_RESOURCE
@@ -146,20 +147,19 @@ def of_broker_keys(node: NodePort) -> list[Described]:
 
 def of_listeners(node: NodePort) -> list[Described]:
     """The settings that single listeners have for themselves: in the file, or given to the running broker."""
-    dynamic = node.image.configs.get((BROKER_RESOURCE, str(node.me)), {})
     found: dict[str, list[Setting]] = {}
-    for name, value in dynamic.items():
-        if listener_and_key(name) is not None:
-            found.setdefault(name, []).append(Setting(name, value, DYNAMIC_BROKER))
-    for listener, own in node.config.of_listeners.items():
-        for base, static in own.items():
-            name = prefixed(listener, base)
-            found.setdefault(name, []).append(Setting(name, show_value(static), STATIC))
+    for resource, source in ((str(node.me), DYNAMIC_BROKER), (CLUSTER_DEFAULT, DYNAMIC_DEFAULT)):
+        for name, value in node.image.configs.get((BROKER_RESOURCE, resource), {}).items():
+            if base_of(name) != name:
+                found.setdefault(name, []).append(Setting(name, value, source))
+    config = node.config
+    in_file = [(prefixed(at, key), value) for at, own in config.of_listeners.items() for key, value in own.items()]
+    in_file += [(limit_name(at, key), value) for key, of in config.listener_limits.items() for at, value in of.items()]
+    for name, static in in_file:
+        found.setdefault(name, []).append(Setting(name, show_value(static), STATIC))
     rows = []
     for name, settings in sorted(found.items()):
-        at = listener_and_key(name)
-        assert at is not None, "the name of a listener's setting"
-        key = replace(NODE_CONFIGS[at[1]], name=name)
+        key = named(name)
         rows.append(Described(key, settings[0].value, settings[0].source, tuple(settings), not is_dynamic(name)))
     return rows
 
@@ -169,7 +169,7 @@ def of_all_brokers(node: NodePort) -> list[Described]:
     dynamic = node.image.configs.get((BROKER_RESOURCE, CLUSTER_DEFAULT), {})
     rows = []
     for name in sorted(dynamic):
-        key, value = NODE_CONFIGS[name], dynamic[name]
+        key, value = named(name), dynamic[name]
         rows.append(Described(key, value, DYNAMIC_DEFAULT, (Setting(name, value, DYNAMIC_DEFAULT),)))
     return rows
 
@@ -197,10 +197,15 @@ def broker_settings(node: NodePort, names: Iterable[str]) -> list[Setting]:
     ]
 
 
+def named(name: str) -> ConfigKey:
+    """A node's key, or what it is where a listener has it for itself."""
+    return replace(NODE_CONFIGS[base_of(name)], name=name)
+
+
 def base_key(key: ConfigKey) -> ConfigKey:
     """The key that a listener's own setting stands for."""
-    at = listener_and_key(key.name)
-    return key if at is None else NODE_CONFIGS[at[1]]
+    base = base_of(key.name)
+    return key if base == key.name else NODE_CONFIGS[base]
 
 
 def entry(row: Described, request: DescribeConfigsRequest) -> DescribeConfigsResourceResult:
