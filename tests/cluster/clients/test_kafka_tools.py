@@ -33,7 +33,9 @@ CLASSES = {
     "cluster": "tools.ClusterTool",
     "configs": "tools.ConfigCommand",
     "consumer-groups": "tools.consumer.group.ConsumerGroupCommand",
+    "console-consumer": "tools.consumer.ConsoleConsumer",
     "console-producer": "tools.ConsoleProducer",
+    "delegation-tokens": "tools.DelegationTokenCommand",
     "delete-records": "tools.DeleteRecordsCommand",
     "dump-log": "tools.DumpLogSegments",
     "features": "tools.FeatureCommand",
@@ -56,6 +58,7 @@ with_java = pytest.mark.skipif(
 OLDER = {  # before Kafka 4.0, or 4.1
     "acls": "kafka.admin.AclCommand",
     "configs": "kafka.admin.ConfigCommand",
+    "console-producer": "kafka.tools.ConsoleProducer",
     "dump-log": "kafka.tools.DumpLogSegments",
 }
 BROKER, TOPIC = 4, 2  # ConfigResource types
