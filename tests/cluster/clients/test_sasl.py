@@ -15,6 +15,7 @@ import sys
 import time
 import warnings
 from collections.abc import Iterator
+from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -295,9 +296,9 @@ def test_kcat_comes_in_by_each_password(world: World) -> None:
     if shutil.which("kcat") is None:
         pytest.skip("kcat is not installed (apt-get install kcat)")
     ask_for(world, "kcat")
-    for mechanism in (PLAIN, SHA_256, SHA_512):
+    for listener, mechanism in product(("SASL_PLAINTEXT", "SASL_SSL"), (PLAIN, SHA_256, SHA_512)):
         for is_right in (True, False):
-            login = Login(world, "SASL_SSL", mechanism, is_right)
+            login = Login(world, listener, mechanism, is_right)
             options = [part for key, value in login.librdkafka.items() for part in ("-X", f"{key}={value}")]
             command = ["kcat", *options, "-P", "-t", "kcat", "-X", "message.timeout.ms=2000"]
             done = subprocess.run(command, input=b"x\n", capture_output=True, timeout=30, check=False)

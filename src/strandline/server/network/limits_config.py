@@ -24,7 +24,7 @@ def limits_of(config: NodeConfig, value: Callable[[str], ConfigValue] | None = N
         return found if isinstance(found, int) else config.integer(name)
 
     def of_listeners(key: str) -> dict[str, int]:
-        limits = {}
+        limits: dict[str, int] = {}
         for listener in config.listeners:
             set_now = value(limit_name(listener.name, key)) if value is not None else None
             limit = set_now if isinstance(set_now, int) else config.listener_limits[key].get(listener.name.lower())
