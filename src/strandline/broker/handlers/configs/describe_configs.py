@@ -21,7 +21,7 @@ from strandline.metadata.configs.config_key import TYPE_NUMBERS, ConfigKey, show
 from strandline.metadata.configs.dynamic_configs import DYNAMIC_NODE_KEYS, base_of, is_dynamic, synonyms_of
 from strandline.metadata.configs.group_configs import GROUP_CONFIGS
 from strandline.metadata.configs.listener_limits import limit_name
-from strandline.metadata.configs.tls_configs import listener_and_key, prefixed
+from strandline.metadata.configs.tls_configs import prefixed
 from strandline.metadata.configs.topic_configs import SHOWN, STATE_KEYS
 from strandline.metadata.image import BROKER_RESOURCE, CLUSTER_DEFAULT, GROUP_RESOURCE, TOPIC_RESOURCE
 from strandline.metadata.records import CLIENT_METRICS_RESOURCE
