@@ -358,12 +358,12 @@ class Controller:
         return reports
 
     def check(self) -> None:
-        self.image.check()
-        if not self.is_active:
+        if not self.is_active:  # its image is that of an earlier time, and nothing uses it
             assert not self.waiting
             assert not self.heartbeats.ends
             assert not self.manual.asked
             return
+        self.image.check()
         self.recoveries.check(self.image)
         self.heartbeats.check()
         offsets = [waiting.offset for waiting in self.waiting]

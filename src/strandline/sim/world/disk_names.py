@@ -128,10 +128,11 @@ class Names:
         kept: list[Change] = []
         synced: list[Change] = []
         for change in reversed(self.changes):
-            touched = [(where, name) for where, name, _ in edits(change)]
-            if any(where is directory or (where, name) in keys for where, name in touched):
-                keys.update(touched)
-                synced.append(change)
+            for where, name, _ in edits(change):
+                if where is directory or (where, name) in keys:
+                    keys.update([(where, name) for where, name, _ in edits(change)])
+                    synced.append(change)
+                    break
             else:
                 kept.append(change)
         for change in reversed(synced):
@@ -159,7 +160,7 @@ class Names:
 
 
 def edits(change: Change) -> tuple[Edit, ...]:
-    return () if isinstance(change, Cut) else change
+    return () if type(change) is Cut else change
 
 
 def make_durable(change: Change) -> None:

@@ -155,7 +155,7 @@ class Machine(Station):
         self.is_running = True
         self.waits_for_room = self.comes_back = False
         self.disk.broken = {}
-        self.armed, self.is_flushing = NEVER, False
+        self.armed, self.is_flushing, self.checked_end = NEVER, False, -1
         self.flushes.clear()
         self.clock.step(self.drawn(self.world.options.clock_step_ms))
         self.note(Kind.STARTED, "starts")
@@ -215,9 +215,10 @@ class Machine(Station):
         world = self.world
         if node.containment.is_stopping:
             return  # with something half done, which nothing uses
-        if node.committed.end != self.checked_end or world.events % world.options.check_every == 0:
-            self.checked_end = node.committed.end
-            node.check()
+        end = node.committed.end
+        if end != self.checked_end or world.events % world.options.check_every == 0:
+            node.check(image=end != self.checked_end)
+            self.checked_end = end
         if self.disk.failing:
             with self.disk.observed():
                 world.laws.look(self, node)

@@ -52,10 +52,10 @@ class Mark:
         "role",
     )
 
-    def __init__(self, hosted: Hosted, role: Leader | Follower) -> None:
-        log = hosted.log
+    def __init__(self, hosted: Hosted) -> None:
+        log, role = hosted.log, hosted.role
         self.role = role
-        self.high_watermark = role.high_watermark
+        self.high_watermark = hosted.high_watermark
         self.isr: IsrState | None = role.isr if isinstance(role, Leader) else None
         self.partition_epoch: int = role.partition_epoch if isinstance(role, Leader) else -1
         self.log = log
@@ -138,10 +138,9 @@ class Partitions:
             for hosted in group.values():
                 mark, role, log = marks.get(hosted), hosted.role, hosted.log
                 if (
-                    role is None
-                    or mark is None
+                    mark is None
                     or mark.role is not role
-                    or mark.high_watermark != role.high_watermark
+                    or mark.high_watermark != (hosted.start if role is None else role.high_watermark)
                     or mark.log is not log
                     or mark.log_end != log.log_end_offset
                     or mark.log_start != log.log_start_offset
@@ -155,19 +154,19 @@ class Partitions:
                     elif may_be_stuck and role.high_watermark != log.log_end_offset:
                         self.moves_when_it_may(machine, hosted, role, self.seen[machine.name][hosted.at])
         for hosted in touched:
-            self.look_at(machine, node, hosted, may_be_stuck=may_be_stuck)
-            if hosted.role is None:
-                marks.pop(hosted, None)
+            if self.look_at(machine, node, hosted, may_be_stuck=may_be_stuck):
+                marks[hosted] = Mark(hosted)
             else:
-                marks[hosted] = Mark(hosted, hosted.role)
+                marks.pop(hosted, None)
         if broker.directories.offline:
             self.look_for_offline(machine, broker.replicas.host)
         return touched
 
-    def look_at(self, machine: Machine, node: Node, hosted: Hosted, *, may_be_stuck: bool) -> None:
+    def look_at(self, machine: Machine, node: Node, hosted: Hosted, *, may_be_stuck: bool) -> bool:
+        """False if it has to be looked at again although nothing touches it."""
         role = hosted.role
         if role is None and self.is_misnamed(hosted):
-            return  # somebody exchanged its files, and metadata is not there yet to show it
+            return False  # somebody exchanged its files, and metadata is not there yet to show it
         known = self.seen.setdefault(machine.name, {}).setdefault(hosted.at, Seen())
         if type(role) is Leader:
             if (
@@ -189,6 +188,7 @@ class Partitions:
         elif known.high_watermark != hosted.high_watermark or known.epoch >= 0:
             self.look_at_follower(machine, hosted, known)
         self.look_at_log(machine, hosted, known)
+        return True
 
     def look_at_log(self, machine: Machine, hosted: Hosted, known: Seen) -> None:
         role, log = hosted.role, hosted.log
