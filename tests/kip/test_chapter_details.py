@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 from tests.kip.traps.scene import following
-from tests.unit.broker.test_gauges import gauges
+from tests.unit.broker.metrics.test_gauges import gauges
 from tests.unit.controller.cluster import Cluster
 from tests.unit.replica.conftest import AT, CALLER, World
 from tests.unit.replica.storage.test_directories import HOME, Jbod

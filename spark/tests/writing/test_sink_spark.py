@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from spark.tests.exactly_once import committed_values
+from spark.tests.sink.exactly_once import committed_values
 from tests.cluster.client_topics import config_of, consumed, create_topic
 
 from strandline.client.cluster import Cluster

@@ -19,7 +19,7 @@ BROKER = table(
         "    return False\n",
         Breaks.ANSWERS,
         (
-            "unit/broker/test_handlers.py::"
+            "unit/broker/handlers/test_handlers.py::"
             "test_a_metadata_request_without_topics_is_answered_at_once_and_one_about_leaders_a_moment_later",
         ),
     ),
@@ -45,7 +45,9 @@ BROKER = table(
         "        ids, self.block = self.block[:count], self.block[count:]",
         "        ids, self.block = self.block[:count], self.block[max(0, count - 1):]",
         Breaks.DURABILITY,
-        ("unit/broker/test_producer_ids.py::test_the_first_producer_waits_for_a_block_and_the_next_ones_use_it_up",),
+        (
+            "unit/broker/coordinators/test_producer_ids.py::test_the_first_producer_waits_for_a_block_and_the_next_ones_use_it_up",
+        ),
         holds=("98.1",),
     ),
     Mutant(
@@ -55,7 +57,7 @@ BROKER = table(
         "                waiting, self.waiting = self.waiting[1:], self.waiting[:1]\n",
         Breaks.ANSWERS,
         (
-            "unit/broker/test_producer_ids.py::"
+            "unit/broker/coordinators/test_producer_ids.py::"
             "test_the_transaction_coordinator_gets_its_ids_by_a_call_and_shares_them_with_all_others",
         ),
     ),
@@ -66,7 +68,7 @@ BROKER = table(
         "TRANSACTION: OFFSETS_TOPIC}",
         Breaks.ANSWERS,
         (
-            "unit/broker/test_handlers.py::"
+            "unit/broker/handlers/test_handlers.py::"
             "test_the_leader_of_its_partition_of_the_transaction_topic_coordinates_a_transactional_id",
         ),
         holds=("98.2",),
@@ -134,7 +136,7 @@ BROKER = table(
         "        return self.log_end_offset - self.high_watermark if self.is_under_min_isr else 0",
         "        return self.log_end_offset - self.high_watermark",
         Breaks.ANSWERS,
-        ("unit/broker/test_gauges.py::test_records_on_their_way_to_healthy_followers_are_not_held_back",),
+        ("unit/broker/metrics/test_gauges.py::test_records_on_their_way_to_healthy_followers_are_not_held_back",),
         ("Records above it while the ISR is too small are counted in a gauge",),
     ),
     Mutant(
@@ -143,7 +145,9 @@ BROKER = table(
         "        return self.log_end_offset - self.high_watermark if self.is_under_min_isr else 0",
         "        return 0",
         Breaks.ANSWERS,
-        ("unit/broker/test_gauges.py::test_t24_records_that_cannot_be_read_are_reported_while_too_few_are_in_sync",),
+        (
+            "unit/broker/metrics/test_gauges.py::test_t24_records_that_cannot_be_read_are_reported_while_too_few_are_in_sync",
+        ),
         ("Records above it while the ISR is too small are counted in a gauge",),
     ),
     Mutant(
@@ -152,7 +156,7 @@ BROKER = table(
         "    electable = 0 if state is None else len(state.isr) + len(state.elr)",
         "    electable = 0 if state is None else len(state.isr)",
         Breaks.ANSWERS,
-        ("unit/broker/test_gauges.py::test_all_replicas_count_the_replicas_that_may_lead_without_loss",),
+        ("unit/broker/metrics/test_gauges.py::test_all_replicas_count_the_replicas_that_may_lead_without_loss",),
         ("Electable leaders: a metric counts ISR and ELR",),
     ),
     Mutant(
@@ -162,7 +166,7 @@ BROKER = table(
         "        elif served > PARTITIONS_MAX:",
         Breaks.ANSWERS,
         (
-            "unit/broker/test_get_replica_log_info.py::"
+            "unit/broker/handlers/test_get_replica_log_info.py::"
             "test_2000_partitions_are_answered_and_each_one_more_is_to_be_asked_for_again",
         ),
         ("Answers 2,000 partitions of a request",),
@@ -177,7 +181,7 @@ BROKER = table(
         "    return PartitionLogInfo(partition=0, error_code=error, error_message=why or message_of(error))",
         Breaks.ANSWERS,
         (
-            "unit/broker/test_get_replica_log_info.py::"
+            "unit/broker/handlers/test_get_replica_log_info.py::"
             "test_what_it_does_not_know_or_have_is_refused_with_the_partitions_index",
         ),
         ("Has the KIP's fields, and each error names its partition",),
@@ -197,7 +201,7 @@ BROKER = table(
         "            first = 0  # the cursor's topic is gone; the next one is wanted whole\n",
         "",
         Breaks.ANSWERS,
-        ("unit/broker/test_handlers.py::test_a_cursor_whose_topic_was_deleted_hides_nothing_of_the_next_one",),
+        ("unit/broker/handlers/test_handlers.py::test_a_cursor_whose_topic_was_deleted_hides_nothing_of_the_next_one",),
         ("Requests after one another need not agree",),
     ),
     Mutant(
@@ -206,7 +210,7 @@ BROKER = table(
         "found += len(partition.isr) < effective_min_isr(",
         "found += len(partition.isr) < configured + 0 * effective_min_isr(",
         Breaks.ANSWERS,
-        ("unit/broker/test_gauges.py::test_partitions_under_min_isr_are_counted_with_what_counts_of_min_isr",),
+        ("unit/broker/metrics/test_gauges.py::test_partitions_under_min_isr_are_counted_with_what_counts_of_min_isr",),
         ("global_under_min_isr_partition_count",),
     ),
 )

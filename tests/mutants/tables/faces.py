@@ -10,7 +10,7 @@ FACES = table(
         "            waiting += standing is Standing.RECOVERY\n",
         Breaks.ANSWERS,
         (
-            "unit/broker/test_gauges.py::test_a_recovery_that_waits_for_last_known_elr_counts_as_one_and_only_on_the_active_controller",
+            "unit/broker/metrics/test_gauges.py::test_a_recovery_that_waits_for_last_known_elr_counts_as_one_and_only_on_the_active_controller",
         ),
         ("unclean_recovery_partitions_count also counts partitions that wait for",),
     ),
@@ -20,7 +20,9 @@ FACES = table(
         "    recovering = waiting + len(recoveries.partitions) if controller.is_active else 0\n",
         "    recovering = waiting if controller.is_active else 0\n",
         Breaks.ANSWERS,
-        ("unit/broker/test_gauges.py::test_what_an_operator_has_asked_for_is_a_recovery_and_waits_for_no_operator",),
+        (
+            "unit/broker/metrics/test_gauges.py::test_what_an_operator_has_asked_for_is_a_recovery_and_waits_for_no_operator",
+        ),
         ("unclean_recovery_partitions_count also counts partitions that wait for",),
     ),
     Mutant(
@@ -29,7 +31,9 @@ FACES = table(
         "            manual += standing is Standing.OPERATOR\n",
         "            manual += standing in (Standing.OPERATOR, Standing.ELIGIBLE)\n",
         Breaks.ANSWERS,
-        ("unit/broker/test_gauges.py::test_a_partition_for_which_only_an_operator_can_find_a_leader_is_counted",),
+        (
+            "unit/broker/metrics/test_gauges.py::test_a_partition_for_which_only_an_operator_can_find_a_leader_is_counted",
+        ),
         ("manual_leader_election_required_partition_count",),
     ),
     Mutant(
@@ -47,7 +51,9 @@ FACES = table(
         "        is_under_replicated=in_sync < wanted,\n",
         "        is_under_replicated=in_sync < leader.min_isr,\n",
         Breaks.ANSWERS,
-        ("unit/broker/test_gauges.py::test_a_lost_follower_makes_a_partition_under_replicated_and_at_its_min_isr",),
+        (
+            "unit/broker/metrics/test_gauges.py::test_a_lost_follower_makes_a_partition_under_replicated_and_at_its_min_isr",
+        ),
         ("UnderReplicated, UnderMinIsr, AtMinIsr",),
     ),
     Mutant(
@@ -56,7 +62,7 @@ FACES = table(
         "        last_stable_offset_lag=leader.high_watermark - leader.last_stable_offset,\n",
         "        last_stable_offset_lag=log.log_end_offset - log.log_start_offset,\n",
         Breaks.ANSWERS,
-        ("unit/broker/test_gauges.py::test_a_healthy_partition_counts_where_it_is_led",),
+        ("unit/broker/metrics/test_gauges.py::test_a_healthy_partition_counts_where_it_is_led",),
         ("UnderReplicated, UnderMinIsr, AtMinIsr",),
     ),
     Mutant(
@@ -65,7 +71,7 @@ FACES = table(
         "        self.waiting[hosted.at] = None\n",
         "        self.waiting[hosted.at] = None\n        self.shrinks += 1\n",
         Breaks.ANSWERS,
-        ("unit/broker/test_gauges.py::test_shrinks_and_expansions_are_counted_when_the_controller_has_agreed",),
+        ("unit/broker/metrics/test_gauges.py::test_shrinks_and_expansions_are_counted_when_the_controller_has_agreed",),
         ("UnderReplicated, UnderMinIsr, AtMinIsr",),
     ),
     Mutant(
@@ -74,7 +80,7 @@ FACES = table(
         "            self.refusals += 1\n",
         "            self.shrinks += 1\n",
         Breaks.ANSWERS,
-        ("unit/broker/test_gauges.py::test_a_refused_change_is_a_failed_update",),
+        ("unit/broker/metrics/test_gauges.py::test_a_refused_change_is_a_failed_update",),
         ("UnderReplicated, UnderMinIsr, AtMinIsr",),
     ),
     Mutant(
@@ -83,7 +89,7 @@ FACES = table(
         '"kafka_server_ReplicaManager_IsrShrinks_total"',
         '"kafka_server_ReplicaManager_Shrinks_total"',
         Breaks.ANSWERS,
-        ("unit/broker/test_metric_table.py::test_names_are_those_that_the_jmx_exporters_rules_make_of_kafkas",),
+        ("unit/broker/metrics/test_metric_table.py::test_names_are_those_that_the_jmx_exporters_rules_make_of_kafkas",),
         ("UnderReplicated, UnderMinIsr, AtMinIsr",),
     ),
     Mutant(
@@ -118,7 +124,7 @@ FACES = table(
         "                effective_min_isr=node.image.min_isr(topic),\n",
         Breaks.ANSWERS,
         (
-            "unit/broker/test_handlers.py::test_t44_what_counts_of_min_isr_is_reported_and_clients_that_do_not_know_the_field_skip_it",
+            "unit/broker/handlers/test_handlers.py::test_t44_what_counts_of_min_isr_is_reported_and_clients_that_do_not_know_the_field_skip_it",
         ),
         ("T44",),
     ),
@@ -129,7 +135,7 @@ FACES = table(
         "                last_known_elr=p.last_known_elr if p.leader >= 0 else (),\n",
         Breaks.ANSWERS,
         (
-            "unit/broker/test_handlers.py::test_partitions_without_a_leader_are_described_like_others_with_empty_arrays_and_no_error",
+            "unit/broker/handlers/test_handlers.py::test_partitions_without_a_leader_are_described_like_others_with_empty_arrays_and_no_error",
         ),
         ("Commands that describe topics show ELR and LastKnownELR; a partition",),
     ),

@@ -123,7 +123,7 @@ GROUP = table(
         "        return True\n",
         Breaks.DURABILITY,
         (
-            "unit/broker/test_internal_topics.py::"
+            "unit/broker/coordinators/test_internal_topics.py::"
             "test_what_another_replica_has_is_waited_for_and_repaired_for_the_coordinator_too",
         ),
     ),
@@ -134,7 +134,7 @@ GROUP = table(
         "                return\n",
         Breaks.DURABILITY,
         (
-            "unit/broker/test_internal_topics.py::"
+            "unit/broker/coordinators/test_internal_topics.py::"
             "test_what_no_replica_has_is_passed_once_it_is_known_to_be_lost_and_nothing_else_is",
         ),
     ),

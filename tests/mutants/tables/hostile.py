@@ -151,7 +151,7 @@ HOSTILE = table(
         '    return name in NAMES or DIRECTORY in path.split("/")',
         "    return name in NAMES",
         Breaks.ANSWERS,
-        ("unit/server/test_disk.py::test_others_read_what_the_umask_lets_them_and_nothing_of_the_metadata",),
+        ("unit/server/storage/test_disk.py::test_others_read_what_the_umask_lets_them_and_nothing_of_the_metadata",),
     ),
     Mutant(
         "an exception shows the password of a request",
@@ -167,7 +167,9 @@ HOSTILE = table(
         "    if owner not in (os.geteuid(), ROOT):\n",
         "    if False:\n",
         Breaks.ANSWERS,
-        ("unit/server/test_secret_file.py::test_the_secret_is_for_its_owner_alone_and_that_is_this_user_or_root",),
+        (
+            "unit/server/storage/test_secret_file.py::test_the_secret_is_for_its_owner_alone_and_that_is_this_user_or_root",
+        ),
     ),
     Mutant(
         "one connection takes all places of requests for the controller",

@@ -2,8 +2,8 @@
 
 from tests.mutants.mutant import Breaks, Mutant, table
 
-LIMITS_TESTS = "unit/server/test_limits.py"
-SLOW_TESTS = "unit/server/test_slow_clients.py"
+LIMITS_TESTS = "unit/server/network/test_limits.py"
+SLOW_TESTS = "unit/server/network/test_slow_clients.py"
 ANSWERS_TESTS = "unit/replica/serving/test_answer_memory.py"
 
 
@@ -17,7 +17,7 @@ LIMITS = table(
         "server/network/net.py",
         "HANDSHAKES_MAX * (2 if listener.name in self.limits.config.node_listeners else 1)",
         "HANDSHAKES_MAX",
-        "unit/server/test_tls.py::test_clients_that_shake_no_hands_leave_places_for_nodes",
+        "unit/server/tls/test_tls.py::test_clients_that_shake_no_hands_leave_places_for_nodes",
     ),
     row(
         "requests of closed connections wait for the broker to join",
@@ -182,6 +182,6 @@ LIMITS = table(
         "server/metrics/metrics.py",
         "            oldest.cancel()\n",
         "            return\n",
-        "unit/server/test_traffic.py::test_idle_connections_give_way_to_a_scrape_the_oldest_first",
+        "unit/server/metrics/test_traffic.py::test_idle_connections_give_way_to_a_scrape_the_oldest_first",
     ),
 )

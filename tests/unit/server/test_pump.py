@@ -4,6 +4,7 @@ import logging
 from pathlib import Path
 
 import pytest
+from tests.unit.server.network.echo import rig, run
 
 from strandline.base.effects import Halt, Report, Save, Sync, Synced, SyncFailed
 from strandline.base.ports import DiskError, DiskFull
@@ -12,8 +13,6 @@ from strandline.server.clock import AHEAD_MS, Clock
 from strandline.server.pump import CRASHED, DISK_FAILED, OUT_OF_ROOM
 from strandline.server.storage.disk import RealDisk
 from strandline.server.storage.flusher import Flusher
-
-from .echo import rig, run
 
 
 def test_start_effects_are_performed(caplog: pytest.LogCaptureFixture) -> None:

@@ -63,7 +63,7 @@ CONTROLLER = table(
         "        self.finished += len(changes)\n",
         "        self.finished = max(self.finished, min(1, len(changes)))\n",
         Breaks.ANSWERS,
-        ("unit/broker/test_gauges.py::test_recoveries_are_counted_until_there_is_another_controller",),
+        ("unit/broker/metrics/test_gauges.py::test_recoveries_are_counted_until_there_is_another_controller",),
         ("unclean_recovery_finished_count, from 0 with each controller",),
     ),
     Mutant(

@@ -93,7 +93,7 @@ DIRECTORIES = table(
         "        if log_dir in cordoned(self.host):\n            return E.INVALID_REPLICA_ASSIGNMENT\n",
         "",
         Breaks.ANSWERS,
-        ("unit/broker/test_log_dirs.py::test_a_cordoned_directory_keeps_its_logs_and_takes_no_new_one",),
+        ("unit/broker/handlers/test_log_dirs.py::test_a_cordoned_directory_keeps_its_logs_and_takes_no_new_one",),
         ("They keep what they have; no new replica is placed",),
     ),
     Mutant(
@@ -102,7 +102,7 @@ DIRECTORIES = table(
         "        free = [log_dir for log_dir in live if log_dir.path not in closed] or live[:1]\n",
         "        free = live\n",
         Breaks.ANSWERS,
-        ("unit/broker/test_log_dirs.py::test_a_cordoned_directory_keeps_its_logs_and_takes_no_new_one",),
+        ("unit/broker/handlers/test_log_dirs.py::test_a_cordoned_directory_keeps_its_logs_and_takes_no_new_one",),
         ("They keep what they have; no new replica is placed",),
     ),
     Mutant(

@@ -183,7 +183,9 @@ MOVES = table(
         "        lag_bytes = log.bytes_from(has)\n",
         "        lag_bytes = log.size_bytes\n",
         Breaks.ANSWERS,
-        ("unit/broker/test_log_dirs.py::test_a_leader_reports_how_far_a_follower_out_of_sync_is_behind_its_log",),
+        (
+            "unit/broker/handlers/test_log_dirs.py::test_a_leader_reports_how_far_a_follower_out_of_sync_is_behind_its_log",
+        ),
         ("T45",),
     ),
     Mutant(
@@ -192,7 +194,7 @@ MOVES = table(
         "FollowerOutOfSync(replica_id=node) if state.log_end_offset < 0 else lacking(leader.log, node, state)",
         "lacking(leader.log, node, state)",
         Breaks.ANSWERS,
-        ("unit/broker/test_log_dirs.py::test_of_a_follower_that_has_never_fetched_nothing_is_known",),
+        ("unit/broker/handlers/test_log_dirs.py::test_of_a_follower_that_has_never_fetched_nothing_is_known",),
         ("T45",),
     ),
     Mutant(

@@ -162,7 +162,7 @@ RETURNED = table(
         "    except DiskError:\n        return False\n",
         "    except DiskError:\n        return True\n",
         Breaks.ANSWERS,
-        ("unit/server/test_room.py::test_a_directory_that_cannot_be_looked_at_has_no_room",),
+        ("unit/server/storage/test_room.py::test_a_directory_that_cannot_be_looked_at_has_no_room",),
     ),
     Mutant(
         "looks that found room count though one between found none",
@@ -171,7 +171,7 @@ RETURNED = table(
         "        self.found |= {root: self.found.get",
         Breaks.ANSWERS,
         (
-            "unit/server/test_room.py::test_a_directory_has_had_room_for_long_enough_when_each_of_some_looks_in_a_row_found_it",
+            "unit/server/storage/test_room.py::test_a_directory_has_had_room_for_long_enough_when_each_of_some_looks_in_a_row_found_it",
         ),
     ),
     Mutant(
@@ -180,7 +180,7 @@ RETURNED = table(
         "next_pause(self.patience_s, self.loop.time() - began, OF_DIRECTORY)",
         "next_pause(0.0, self.loop.time() - began, OF_DIRECTORY)",
         Breaks.ANSWERS,
-        ("unit/server/test_room.py::test_it_remembers_how_patient_it_was",),
+        ("unit/server/storage/test_room.py::test_it_remembers_how_patient_it_was",),
     ),
     Mutant(
         "a node ends where it should begin anew",
@@ -188,7 +188,9 @@ RETURNED = table(
         "if comes_back and not self.called_off.is_set():",
         "if False:",
         Breaks.ANSWERS,
-        ("unit/server/test_room.py::test_a_node_stops_in_order_when_a_directory_has_room_again_and_begins_anew",),
+        (
+            "unit/server/storage/test_room.py::test_a_node_stops_in_order_when_a_directory_has_room_again_and_begins_anew",
+        ),
     ),
     Mutant(
         "a file that a thread saves is written without waiting",
@@ -196,7 +198,7 @@ RETURNED = table(
         "        with self.writers.alone(path), naming(path):",
         "        with naming(path):",
         Breaks.DURABILITY,
-        ("unit/server/test_flusher.py::test_a_file_that_is_being_saved_is_not_written_without_waiting",),
+        ("unit/server/storage/test_flusher.py::test_a_file_that_is_being_saved_is_not_written_without_waiting",),
     ),
     Mutant(
         "a file that a thread saves is written without waiting, where power can be lost",
@@ -204,7 +206,7 @@ RETURNED = table(
         "        with self.writers.alone(path), self.lock:",
         "        with self.lock:",
         Breaks.DURABILITY,
-        ("unit/server/test_flusher.py::test_a_file_that_is_being_saved_is_not_written_without_waiting",),
+        ("unit/server/storage/test_flusher.py::test_a_file_that_is_being_saved_is_not_written_without_waiting",),
     ),
     Mutant(
         "a node that somebody ended begins anew",
@@ -212,7 +214,7 @@ RETURNED = table(
         "if comes_back and not self.called_off.is_set():",
         "if comes_back:",
         Breaks.ANSWERS,
-        ("unit/server/test_room.py::test_nor_one_that_somebody_ends_while_it_stops",),
+        ("unit/server/storage/test_room.py::test_nor_one_that_somebody_ends_while_it_stops",),
     ),
     Mutant(
         "a node that failed to stop in order begins anew",
@@ -220,7 +222,7 @@ RETURNED = table(
         "return status, driver.comes_back and status == 0",
         "return status, driver.comes_back",
         Breaks.DURABILITY,
-        ("unit/server/test_room.py::test_nor_one_that_fails_to_stop_in_order",),
+        ("unit/server/storage/test_room.py::test_nor_one_that_fails_to_stop_in_order",),
     ),
     Mutant(
         "a node begins anew though it is not to wait any more",
@@ -228,6 +230,6 @@ RETURNED = table(
         "while found not in driver.full:",
         "while found is None:",
         Breaks.DURABILITY,
-        ("unit/server/test_room.py::test_nor_one_that_is_not_to_wait_any_more",),
+        ("unit/server/storage/test_room.py::test_nor_one_that_is_not_to_wait_any_more",),
     ),
 )

@@ -127,7 +127,7 @@ WHOLENESS = table(
         "self.on_stop, self.distrust)",
         "self.on_stop)",
         ANSWERS,
-        ("unit/server/test_room.py::test_after_an_error_of_a_disk_no_file_says_that_logs_are_whole",),
+        ("unit/server/storage/test_room.py::test_after_an_error_of_a_disk_no_file_says_that_logs_are_whole",),
     ),
     Mutant(
         "a follower out of sync becomes whole",

@@ -228,7 +228,9 @@ KAFKAS_BUGS = table(
         "                    effects += done(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, now)\n",
         "                    effects += done(ErrorCode.REQUEST_TIMED_OUT, now)\n",
         Breaks.ANSWERS,
-        ("unit/broker/test_producer_ids.py::test_without_a_controller_waiting_clients_get_a_retriable_error",),
+        (
+            "unit/broker/coordinators/test_producer_ids.py::test_without_a_controller_waiting_clients_get_a_retriable_error",
+        ),
         ("KAFKA-14417",),
     ),
     Mutant(

@@ -4,7 +4,7 @@ from tests.mutants.mutant import Breaks, Mutant, table
 
 ASKED = "unit/client/test_transactions.py::"
 SHOWN = "unit/cli/test_transactions.py::"
-MEASURED = "unit/broker/test_transaction_metrics.py::"
+MEASURED = "unit/broker/metrics/test_transaction_metrics.py::"
 
 TRANSACTION_COMMANDS = table(
     Mutant(
