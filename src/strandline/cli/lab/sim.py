@@ -34,7 +34,7 @@ def sim(
     seed: int | None = None,
     seeds: str = "",
     eligible: Literal["gentle", "ruthless"] | None = None,
-    workload: Literal["transactions", "copying", "zombies", "two-phase", "exchange"] | None = None,
+    workload: Literal["transactions", "copying", "zombies", "two-phase", "exchange", "rebalancing"] | None = None,
     secured: Literal["authorizer", "intruder", "both"] | None = None,
     plan: Path | None = None,
     jobs: int = os.cpu_count() or 1,
@@ -58,7 +58,8 @@ def sim(
         with --seeds: only seeds with Eligible Leader Replicas; gentle: with faults that lose nothing (at most
         min ISR - 1 lossy shutdowns at a time), ruthless: with more, where all losses must be in the loss ledger
     workload
-        with --seed or --seeds: clients do only this work in transactions, with the faults that the seed draws
+        with --seed or --seeds: clients do only this work, with the faults that the seed draws; rebalancing: groups of
+        both protocols; the others: transactions
     secured
         with --seed or --seeds: authorizer: ACLs permit what clients do, and change all the time; intruder: a client
         that does not know the cluster's secret sends what only nodes may send; or both

@@ -13,6 +13,7 @@ from strandline.replica.hosting.hosted import Hosted
 from strandline.sim.laws.clients.answers import Answers
 from strandline.sim.laws.clients.groups import Groups
 from strandline.sim.laws.clients.permissions import Permissions, is_forged
+from strandline.sim.laws.clients.promises import Promises
 from strandline.sim.laws.cluster.incarnations import Incarnations
 from strandline.sim.laws.cluster.metadata import Metadata
 from strandline.sim.laws.cluster.stops import Stops
@@ -49,6 +50,7 @@ class Laws:
         self.fetches = Fetches(world)
         self.answers = Answers(world)
         self.groups = Groups(world)
+        self.promises = Promises(world, self.groups)
         self.recoveries = Recoveries(world)
         self.standing = Standing(world)
         self.checkpoints = Checkpoints()
@@ -67,6 +69,7 @@ class Laws:
             self.fetches,
             self.answers,
             self.groups,
+            self.promises,
             self.recoveries,
             self.metadata.eligible,
             self.transactions,
@@ -74,7 +77,15 @@ class Laws:
             for which in hearing.HEARS:
                 self.hearing.setdefault(which, []).append(hearing.received)
         self.answering: dict[type, list[Answer]] = {}
-        for answering in (self.votes, self.fetches, self.answers, self.groups, self.standing, self.transactions):
+        for answering in (
+            self.votes,
+            self.fetches,
+            self.answers,
+            self.groups,
+            self.promises,
+            self.standing,
+            self.transactions,
+        ):
             for kind in answering.ANSWERS:
                 self.answering.setdefault(kind, []).append(answering.replies)
         if world.options.racks:
@@ -132,6 +143,7 @@ class Laws:
         self.recoveries.look(machine, node)
         self.standing.look(machine, node)
         look_at_directories(machine, node, self.metadata.image)
+        self.promises.look(machine)
         if self.permissions is not None:
             self.permissions.look(machine, node)
 
@@ -157,6 +169,7 @@ class Laws:
         self.logs.forget()
         self.answers.forget(machine)
         self.groups.forget(machine)
+        self.promises.forget(machine)
         self.standing.forget(machine)
         self.votes.forget(machine)
         self.transactions.forget(machine)

@@ -5,11 +5,14 @@ So what ordinary seeds do not have can be tried without a change of what those m
 
 from msgspec import structs
 
-from strandline.sim.runs import drawn, transactional
+from strandline.sim.runs import drawn, grouped, transactional
 from strandline.sim.runs.plan import Plan
 
 
 def alone(plan: Plan, workload: str) -> Plan:
+    if workload == grouped.REBALANCING:
+        options = structs.replace(plan.options, workloads=())
+        return structs.replace(plan, options=grouped.with_groups(plan.seed, options))
     return structs.replace(plan, options=transactional.alone(plan.options, workload))
 
 

@@ -40,6 +40,7 @@ def calm(
     finish(world, permitters)
     before = [workload.progress() for workload in workloads]
     world.run_until("all clients make progress", lambda: why_no_progress(workloads, before), BOUND_MS)
+    settle(world, workloads)
     writers: list[Client] = [admin, *[client for workload in workloads for client in workload.writers]]
     readers = [client for workload in workloads for client in workload.readers]
     finish(world, writers)
@@ -156,6 +157,18 @@ def why_no_progress(workloads: Sequence[Workload], before: Sequence[dict[str, in
             if count <= counts[name]:
                 return f"{name} gets nothing through"
     return None
+
+
+def settle(world: World, workloads: Sequence[Workload]) -> None:
+    for workload in workloads:
+        workload.become_steady()
+
+    def why_not() -> str | None:
+        start_all(world)
+        topics = {topic.name: (topic.topic_id, len(topic.partitions)) for topic in world.committed.image.topics.values()}
+        return next((why for workload in workloads if (why := workload.why_not_settled(topics)) is not None), None)
+
+    world.run_until("all groups have what they are to have", why_not, BOUND_MS)
 
 
 def finish(world: World, clients: Sequence[Client]) -> None:

@@ -11,11 +11,12 @@ from msgspec import structs
 from strandline.base.value import Value
 from strandline.replica.serving.selection import RACK_AWARE
 from strandline.sim.runs.drawn import secured
+from strandline.sim.runs.grouped import REBALANCING, has_groups, with_groups
 from strandline.sim.runs.transactional import TRANSACTIONAL, has_transactions, with_transactions
 from strandline.sim.world.options import Options, draw_options
 
 READING, COMPACTED, LASTING, MEMBERS, STRAINED = "reading", "compacted", "compacted, lasting", "members", "strained"
-UNDRAWN = (READING, COMPACTED, LASTING, MEMBERS, STRAINED, *TRANSACTIONAL)  # workloads that are drawn apart
+UNDRAWN = (READING, COMPACTED, LASTING, MEMBERS, STRAINED, *TRANSACTIONAL, REBALANCING)  # workloads that are drawn apart
 OVERLAPPING = (  # of the scripted faults: those that need no plan of their own
     "ping pong",
     "held records",
@@ -91,6 +92,8 @@ def draw_plan(seed: int) -> Plan:
         plan = in_transactions(plan)
     plan = with_reading(plan) if reads_followers(seed) else plan
     plan = structs.replace(plan, options=secured(seed, plan.options))
+    if has_groups(seed):
+        plan = structs.replace(plan, options=with_groups(seed, plan.options))
     return with_stranger(plan) if meets_stranger(seed) else plan
 
 

@@ -8,6 +8,7 @@ from strandline.sim.clients.member import LONG_SESSION_MS, SESSION_MS, Member
 from strandline.sim.clients.nearby import Nearby, Roamer
 from strandline.sim.clients.odd import Odd
 from strandline.sim.clients.producer import Pipelined, Producer
+from strandline.sim.workloads.rebalancing import Rebalancing
 from strandline.sim.workloads.transacting import Copying, Exchange, Transacting, TwoPhases, Zombies
 from strandline.sim.workloads.workload import Workload
 
@@ -214,4 +215,5 @@ WORKLOADS: dict[str, type[Workload]] = {
     "zombies": Zombies,
     "two-phase": TwoPhases,
     "exchange": Exchange,
+    "rebalancing": Rebalancing,
 }

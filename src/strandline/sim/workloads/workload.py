@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import TypeGuard
 
-from strandline.base.ids import TopicPartition
+from strandline.base.ids import TopicPartition, Uuid
 from strandline.base.value import Value
 from strandline.history.anomaly import Anomaly
 from strandline.history.operation import Key, Operation
@@ -58,6 +58,14 @@ class Workload(ABC):
     def wrong(self, operations: Sequence[Operation], finals: Mapping[Key, str]) -> list[Anomaly]:
         """What the whole history shows to be wrong in this piece of work, beside the anomalies of all histories."""
         return []
+
+    def become_steady(self) -> None:
+        """Faults have ended: clients go on with their work, and with nothing else."""
+
+    def why_not_settled(self, topics: Mapping[str, tuple[Uuid, int]]) -> str | None:
+        """None: what clients have asked for, and is to be so once all is calm, is so. `topics`: by name, with the
+        number of partitions."""
+        return None
 
     def progress(self) -> dict[str, int]:
         """Counters by client: each of them must grow once faults have ended."""

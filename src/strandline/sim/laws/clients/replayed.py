@@ -4,8 +4,10 @@ coordinator remembers."""
 from strandline.base.ids import ZERO_UUID, Uuid
 from strandline.log.reading import Read
 from strandline.replica.hosting.hosted import Hosted
+from strandline.sim.laws.clients.consumers import Consumers
 from strandline.wire.batch import BatchHeader, batches
 from strandline.wire.control import read_marker
+from strandline.wire.messages.consumer_groups.records import CONSUMER_GROUP_RECORDS
 from strandline.wire.messages.groups.group_records import (
     GroupMetadataKey,
     GroupMetadataValue,
@@ -37,6 +39,7 @@ class Replayed:
         self.ends: dict[Key, int] = {}  # the last marker of a transaction that had one of these
         self.written: dict[tuple[Key, Producer], list[tuple[int, int]]] = {}  # in transactions: where, and what
         self.groups: dict[str, list[tuple[int, GroupMetadataValue]]] = {}
+        self.consumers: dict[str, Consumers] = {}  # groups of the consumer protocol
         self.told: dict[Key, int] = {}  # by key: where that is which was acknowledged last
 
     def read(self, hosted: Hosted) -> None:
@@ -78,6 +81,9 @@ class Replayed:
                 self.groups.setdefault(key.group, []).append((offset, value))
             case GroupMetadataKey(), None:
                 self.groups.pop(key.group, None)
+            case _ if key is not None and type(key) in CONSUMER_GROUP_RECORDS and not header.is_transactional:
+                group = self.consumers.setdefault(key.group, Consumers(key.group))
+                group.take(key, decode_value(key, record.value), offset, header.max_timestamp)
 
     def counts(self, key: Key, since: int, offset: int, position: Position) -> None:
         """The record at `offset`, from `since` on."""

@@ -1,0 +1,279 @@
+"""A member of a consumer group (KIP-848), as real ones behave: it joins with an id of its own and epoch 0, owns what it
+is assigned, gives back first what it loses, and reports what it owns. It commits a position in each partition, always
+one further.
+
+Now and then it leaves, dies, hangs, does not give back what it should, or subscribes to something else. Where an answer
+is missing it says everything again. A commit without an answer may come late; so the member is dead from then on, and
+comes back as another one.
+"""
+
+import re
+from collections.abc import Generator, Iterable
+from typing import Any
+
+from strandline.base.errors import ErrorCode
+from strandline.base.ids import INTERNAL_TOPICS, OFFSETS_TOPIC, TopicPartition, Uuid, uuid_text
+from strandline.base.value import Value
+from strandline.sim.clients.client import Life, Request, Stage
+from strandline.sim.clients.committer import Coordinated
+from strandline.wire.messages.consumer_groups.consumer_group_heartbeat import (
+    ConsumerGroupHeartbeatRequest,
+    TopicPartitions,
+)
+from strandline.wire.messages.groups.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+)
+from strandline.wire.messages.groups.offset_fetch import (
+    OffsetFetchRequest,
+    OffsetFetchRequestGroup,
+    OffsetFetchRequestTopics,
+)
+
+E = ErrorCode
+LEAVES, BE_BACK = -1, -2  # epochs
+REBALANCE_MS = 1000
+SILENT_MS = (400, 4000)  # sometimes longer than a session
+FENCED = (E.FENCED_MEMBER_EPOCH, E.UNKNOWN_MEMBER_ID, E.GROUP_ID_NOT_FOUND)  # it has nothing, and joins again
+ENDED = (E.FENCED_INSTANCE_ID, E.UNRELEASED_INSTANCE_ID)  # a real client ends, and somebody starts it again
+ELSEWHERE = (E.NOT_COORDINATOR, E.COORDINATOR_NOT_AVAILABLE)
+At = tuple[Uuid, int]
+Asking = Generator[Any, Any, Any]
+
+
+class Habits(Value, frozen=True):
+    """What a member does beside its work. `interests`: what it may subscribe to, names or a regular expression."""
+
+    interests: tuple[tuple[str, ...] | str, ...]
+    instance_id: str | None = None
+    assignor: str | None = None
+    is_stubborn: bool = False  # sometimes it gives nothing back until it is fenced
+    heartbeat_ms: int = 150
+
+
+class Heartbeating(Coordinated):
+    """`topic`: the one in which it commits, which is never deleted. `told`: what the group knows to be committed
+    there, by partition."""
+
+    def __init__(
+        self, stage: Stage, name: str, group: str, topic: str, habits: Habits, told: dict[int, int]
+    ) -> None:
+        super().__init__(stage, name, group, topic)
+        self.habits = habits
+        self.told = told
+        self.topic_id: Uuid | None = None
+        self.subscription = habits.interests[0]
+        self.member_id, self.epoch = self.new_id(), 0
+        self.owned: set[At] = set()
+        self.target: set[At] = set()
+        self.reported: frozenset[At] | None = None  # what it said last that it owns; None: nothing yet, or no answer
+        self.must_say_all = True
+        self.positions: dict[At, int] = {}
+        self.is_steady = False  # so that it does nothing but its work
+        self.is_refusing = False
+        self.acked = 0
+        self.revoked = 0
+
+    def new_id(self) -> str:
+        return uuid_text(Uuid(self.rng.randbytes(16)))
+
+    def live(self) -> Life:
+        while self.topic_id is None and not self.is_stopped:
+            route = yield from self.find_leader(TopicPartition(self.topic, 0))
+            self.topic_id = None if route is None else route.topic_id
+            yield 50
+        while not self.is_stopped:
+            if (yield from self.beat()):
+                yield from self.reconcile()
+                yield from self.work()
+                yield from self.whim()
+            yield self.pause(self.habits.heartbeat_ms // 2, self.habits.heartbeat_ms * 3 // 2)
+        self.report(f"was told {self.acked} times that a position is committed, and gave back {self.revoked} partitions")
+
+    # --- heartbeats
+
+    def beat(self) -> Asking:
+        """True: it is a member."""
+        said = frozenset(self.owned)
+        answer = yield from self.ask(self.heartbeat(said))
+        if answer is None:
+            self.must_say_all, self.reported = True, None
+            return False
+        error = E(answer.error_code)
+        if error is not E.NONE:
+            self.must_say_all, self.reported = True, None
+            yield from self.refused(error)
+            return False
+        assert answer.member_id in (None, self.member_id), f"{self.name} is called {answer.member_id}"
+        assert answer.member_epoch > 0, f"{self.name} is in epoch {answer.member_epoch}"
+        if answer.member_epoch != self.epoch:
+            self.report(f"is in epoch {answer.member_epoch} of {self.group}")
+        self.epoch, self.must_say_all, self.reported = answer.member_epoch, False, said
+        if answer.assignment is not None:
+            self.target = {(Uuid(row.topic_id), p) for row in answer.assignment.topic_partitions for p in row.partitions}
+        return True
+
+    def heartbeat(self, owned: frozenset[At]) -> ConsumerGroupHeartbeatRequest:
+        """What has not changed is not said again, but after an answer that is missing."""
+        says_all = self.must_say_all or self.epoch == 0
+        names = self.subscription if isinstance(self.subscription, tuple) else ()
+        regex = self.subscription if isinstance(self.subscription, str) else ""
+        return ConsumerGroupHeartbeatRequest(
+            group_id=self.group,
+            member_id=self.member_id,
+            member_epoch=self.epoch,
+            instance_id=self.habits.instance_id,
+            rebalance_timeout_ms=REBALANCE_MS if says_all else -1,
+            subscribed_topic_names=names if says_all else None,
+            subscribed_topic_regex=regex if says_all else None,
+            server_assignor=self.habits.assignor if says_all else None,
+            topic_partitions=rows_of(owned) if says_all or owned != self.reported else None,
+        )
+
+    def ask(self, message: Any, version: int = 1, timeout_ms: int = 1500) -> Asking:
+        """An answer of the coordinator, or None: then it is looked for again."""
+        coordinator = yield from self.find_coordinator()
+        answer = None if coordinator is None else (yield Request(coordinator, message, version, timeout_ms))
+        if answer is None or getattr(answer, "error_code", 0) in ELSEWHERE:
+            self.coordinator = None
+        return answer
+
+    def refused(self, error: ErrorCode) -> Asking:
+        if error in FENCED:
+            self.report(f"is fenced from {self.group}: {error.name}")
+            self.begin_again()
+        elif error in ENDED:
+            self.die()
+            yield self.pause(*SILENT_MS)
+
+    def begin_again(self) -> None:
+        """With nothing, and the same id."""
+        self.epoch, self.must_say_all, self.reported = 0, True, None
+        self.owned, self.target, self.positions = set(), set(), {}
+        self.is_refusing = False
+
+    def die(self) -> None:
+        """Nobody says goodbye. What comes in its place has another id."""
+        self.begin_again()
+        self.member_id = self.new_id()
+
+    # --- what it owns
+
+    def reconcile(self) -> Asking:
+        lost, gained = self.owned - self.target, self.target - self.owned
+        if lost:
+            if self.habits.is_stubborn and not self.is_refusing and self.rng.randrange(4) == 0:
+                self.is_refusing = True
+                self.report("gives nothing back")
+            if self.is_refusing:
+                return
+            if self.rng.randrange(3) == 0:
+                yield self.pause(20, 200)
+            self.owned -= lost
+            self.revoked += len(lost)
+            for at in lost:
+                self.positions.pop(at, None)
+            return  # and reports that, before it takes more
+        self.owned |= gained
+
+    def work(self) -> Asking:
+        """One commit in one partition whose topic stays."""
+        mine = sorted(at for at in self.owned & self.target if at[0] == self.topic_id)
+        if not mine:
+            return
+        at = self.rng.choice(mine)
+        if at not in self.positions and not (yield from self.read(at)):
+            return
+        yield from self.advance(at)
+
+    def read(self, at: At) -> Asking:
+        wanted = (OffsetFetchRequestTopics(name=self.topic, partition_indexes=(at[1],)),)
+        group = OffsetFetchRequestGroup(
+            group_id=self.group, member_id=self.member_id, member_epoch=self.epoch, topics=wanted
+        )
+        answer = yield from self.ask(OffsetFetchRequest(groups=(group,)), 9)
+        if answer is None or answer.groups[0].error_code:
+            if answer is not None and answer.groups[0].error_code in ELSEWHERE:
+                self.coordinator = None
+            return False
+        row = answer.groups[0].topics[0].partitions[0]
+        if row.error_code:
+            return False
+        self.positions[at] = row.committed_offset
+        return True
+
+    def advance(self, at: At) -> Asking:
+        position = self.positions[at] + 1
+        rows = (OffsetCommitRequestPartition(partition_index=at[1], committed_offset=position),)
+        request = OffsetCommitRequest(
+            group_id=self.group,
+            generation_id_or_member_epoch=self.epoch,
+            member_id=self.member_id,
+            group_instance_id=self.habits.instance_id,
+            topics=(OffsetCommitRequestTopic(name=self.topic, partitions=rows),),
+        )
+        answer = yield from self.ask(request, 9)
+        if answer is None:
+            self.report("gets no answer to a commit, and ends")
+            self.die()
+            return
+        error = E(answer.topics[0].partitions[0].error_code)
+        if error in ELSEWHERE:
+            self.coordinator = None
+        elif error in FENCED:
+            yield from self.refused(error)
+        if error is not E.NONE:
+            # It may be in the log all the same, and come to be committed.
+            self.positions.pop(at, None)
+            return
+        told = self.told.get(at[1], -1)
+        if not self.stage.is_exceeded(OFFSETS_TOPIC):
+            what = f"{self.name} set {self.group}'s position in {at[1]} back from {told} to {position}"
+            assert position > told, f"{what}, in epoch {self.epoch}"
+        self.positions[at] = position
+        self.told[at[1]] = max(told, position)
+        self.acked += 1
+
+    # --- what it does beside that
+
+    def whim(self) -> Asking:
+        if self.is_steady or self.rng.randrange(5):
+            return
+        match self.rng.randrange(6):
+            case 0:
+                yield from self.leave(BE_BACK if self.habits.instance_id and self.rng.randrange(3) else LEAVES)
+                yield self.pause(20, 600)
+            case 1:
+                self.report("dies")
+                self.die()
+                yield self.pause(*SILENT_MS)
+            case 2:
+                self.report("hangs")
+                yield self.pause(*SILENT_MS)
+            case _ if len(self.habits.interests) > 1:
+                self.subscription = self.rng.choice(self.habits.interests)
+                self.must_say_all = True
+                self.report(f"subscribes to {self.subscription}")
+
+    def leave(self, epoch: int) -> Asking:
+        self.report(f"leaves {self.group} with epoch {epoch}")
+        request = ConsumerGroupHeartbeatRequest(
+            group_id=self.group, member_id=self.member_id, member_epoch=epoch, instance_id=self.habits.instance_id
+        )
+        yield from self.ask(request)
+        self.die()
+
+    # --- for those who look
+
+    def is_subscribed_to(self, topic: str) -> bool:
+        if isinstance(self.subscription, tuple):
+            return topic in self.subscription
+        return topic not in INTERNAL_TOPICS and re.fullmatch(self.subscription, topic) is not None
+
+
+def rows_of(ats: Iterable[At]) -> tuple[TopicPartitions, ...]:
+    found: dict[Uuid, list[int]] = {}
+    for topic_id, partition in sorted(ats):
+        found.setdefault(topic_id, []).append(partition)
+    return tuple(TopicPartitions(topic_id=topic_id, partitions=tuple(them)) for topic_id, them in found.items())

@@ -1,0 +1,146 @@
+"""A group of the consumer protocol as its records say it is: by the last value of each key, and nothing else.
+
+It shares no code with the coordinator. Where that goes through what a record means, this looks up what stands there.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from strandline.base.ids import Uuid
+from strandline.base.value import Value
+from strandline.wire.messages.consumer_groups import records as r
+from strandline.wire.messages.consumer_groups.records import ConsumerGroupKey, ConsumerGroupValue
+
+At = tuple[Uuid, int]
+UNREVOKED = 1  # the state of a member that must give something back
+
+
+class Said(Value, frozen=True):
+    """One record about what a member has. `offset`: where; `time`: by the clock of the coordinator that wrote it."""
+
+    offset: int
+    time: int
+    epoch: int
+    state: int
+    assigned: frozenset[At]
+    revoking: frozenset[At]
+
+
+class Gone(Value, frozen=True):
+    """A member was taken out, at an offset and a time of the coordinator's clock."""
+
+    offset: int
+    time: int
+    member_id: str
+    instance_id: str | None
+    last: Said | None
+    patience_ms: int  # its rebalance timeout
+
+
+class Consumers:
+    """One group, in one coordinator's log. All offsets grow."""
+
+    def __init__(self, group_id: str) -> None:
+        self.group_id = group_id
+        self.last: dict[ConsumerGroupKey, ConsumerGroupValue] = {}
+        self.said: dict[str, list[Said | None]] = {}  # by member id, in order; None: it was taken out after that
+        self.gone: list[Gone] = []
+        self.epochs: list[tuple[int, int]] = []  # of the group, each with its offset
+        self.ended_at = -1  # where the group was removed last
+
+    def take(self, key: ConsumerGroupKey, value: ConsumerGroupValue | None, offset: int, time: int) -> None:
+        match key, value:
+            case r.ConsumerGroupMetadataKey(), r.ConsumerGroupMetadataValue():
+                last = self.epochs[-1][1] if self.epochs else 0
+                assert value.epoch >= last, f"the epoch of {self.group_id} goes back from {last} to {value.epoch}"
+                self.epochs.append((offset, value.epoch))
+            case r.ConsumerGroupMetadataKey(), None:
+                self.last, self.said, self.epochs, self.ended_at = {}, {}, [], offset
+                return
+            case r.ConsumerGroupCurrentMemberAssignmentKey(), r.ConsumerGroupCurrentMemberAssignmentValue():
+                self.said.setdefault(key.member_id, []).append(said(value, offset, time))
+            case r.ConsumerGroupCurrentMemberAssignmentKey(), None if key in self.last:
+                self.is_gone(key.member_id, offset, time)
+        if value is None:
+            self.last.pop(key, None)
+        else:
+            self.last[key] = value
+
+    def is_gone(self, member_id: str, offset: int, time: int) -> None:
+        member: Any = self.last.get(r.ConsumerGroupMemberMetadataKey(group=self.group_id, member_id=member_id))
+        instance_id = None if member is None else member.instance_id
+        patience_ms = 0 if member is None else member.rebalance_timeout_ms
+        self.gone.append(Gone(offset, time, member_id, instance_id, self.now_of(member_id), patience_ms))
+        self.said.setdefault(member_id, []).append(None)
+
+    def now_of(self, member_id: str) -> Said | None:
+        rows = self.said.get(member_id)
+        return rows[-1] if rows else None
+
+    def members(self) -> set[str]:
+        return {key.member_id for key in self.last if isinstance(key, r.ConsumerGroupMemberMetadataKey)}
+
+    def epoch_below(self, committed: int) -> int:
+        return max((epoch for offset, epoch in self.epochs if offset < committed), default=0)
+
+    # --- beside the coordinator's memory
+
+    def why_not_like(self, group: Any) -> str | None:
+        """`group`: a ConsumerGroup."""
+        for what, mine, memory in self.rows(group):
+            if mine != memory:
+                return f"{what} of {self.group_id}: the log says {mine}, and the coordinator remembers {memory}"
+        return None
+
+    def rows(self, group: Any) -> Iterable[tuple[str, Any, Any]]:
+        name, last = self.group_id, self.last
+        metadata: Any = last.get(r.ConsumerGroupMetadataKey(group=name))
+        epoch, topics = (0, 0) if metadata is None else (metadata.epoch, metadata.metadata_hash)
+        yield "the epoch", (epoch, topics), (group.epoch, group.metadata_hash)
+        target: Any = last.get(r.ConsumerGroupTargetAssignmentMetadataKey(group=name))
+        yield "the target's epoch", 0 if target is None else target.assignment_epoch, group.target_epoch
+        targets = {
+            key.member_id: flat(value.topic_partitions)
+            for key, value in last.items()
+            if isinstance(key, r.ConsumerGroupTargetAssignmentMemberKey)
+            and isinstance(value, r.ConsumerGroupTargetAssignmentMemberValue)
+        }
+        yield "the target", targets, {one: unfolded(them) for one, them in group.target.items()}
+        regexes = {
+            key.regular_expression: frozenset(value.topics)
+            for key, value in last.items()
+            if isinstance(key, r.ConsumerGroupRegularExpressionKey)
+            and isinstance(value, r.ConsumerGroupRegularExpressionValue)
+        }
+        yield "the topics of expressions", regexes, {one: known.topics for one, known in group.regexes.items()}
+        members = {
+            key.member_id: value
+            for key, value in last.items()
+            if isinstance(key, r.ConsumerGroupMemberMetadataKey)
+            and isinstance(value, r.ConsumerGroupMemberMetadataValue)
+        }
+        yield "the members", members.keys(), group.members.keys()
+        instances = {value.instance_id: one for one, value in members.items() if value.instance_id is not None}
+        yield "the static members", instances, group.static
+        for member_id, value in members.items():
+            member, now = group.members[member_id], self.now_of(member_id)
+            wants = value.instance_id, frozenset(value.subscribed_topic_names), value.subscribed_topic_regex or ""
+            yield f"what {member_id} wants", wants, (member.instance_id, member.topics, member.regex)
+            has = (0, 0, frozenset(), frozenset())
+            if now is not None:
+                has = now.epoch, now.state, now.assigned, now.revoking
+            remembered = unfolded(member.assigned), unfolded(member.revoking)
+            yield f"what {member_id} has", has, (member.epoch, member.state.value, *remembered)
+
+
+def said(value: r.ConsumerGroupCurrentMemberAssignmentValue, offset: int, time: int) -> Said:
+    assigned, revoking = flat(value.assigned_partitions), flat(value.partitions_pending_revocation)
+    return Said(offset, time, value.member_epoch, value.state, assigned, revoking)
+
+
+def flat(rows: Iterable[Any]) -> frozenset[At]:
+    return frozenset((Uuid(bytes(row.topic_id)), partition) for row in rows for partition in row.partitions)
+
+
+def unfolded(held: Mapping[Uuid, Iterable[int]]) -> frozenset[At]:
+    return frozenset((topic_id, partition) for topic_id, them in held.items() for partition in them)

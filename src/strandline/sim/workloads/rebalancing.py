@@ -1,0 +1,112 @@
+"""Groups of both protocols whose members come and go, over topics that grow, go and come again."""
+
+from collections.abc import Mapping
+
+from strandline.base.ids import Uuid
+from strandline.sim.clients.admin import Admin
+from strandline.sim.clients.client import Client, Life, Stage
+from strandline.sim.clients.heartbeating import At, Habits, Heartbeating
+from strandline.sim.clients.member import Member
+from strandline.sim.workloads.workload import Workload
+
+GROWING, CHANGING, EXTRA = "growing", "changing", "extra"
+FIRST_SIZE, LAST_SIZE = 3, 8  # of the growing topic
+BOTH = (GROWING, CHANGING)
+REGEX = "(gr|ch|ex).*"
+EVEN, MIXED = "even", "mixed"  # groups of the consumer protocol
+
+
+class Reshaper(Client):
+    """Somebody gives topics more partitions, deletes them, and creates them again."""
+
+    def __init__(self, stage: Stage, name: str, admin: Admin) -> None:
+        super().__init__(stage, name)
+        self.admin = admin
+        self.size = FIRST_SIZE
+        self.has_extra = True
+
+    def live(self) -> Life:
+        while not self.is_stopped:
+            yield self.pause(200, 1800)
+            if self.is_stopped:
+                return
+            admin = self.admin
+            match self.rng.randrange(4):
+                case 0 | 1 if self.size < LAST_SIZE:
+                    self.size += 1
+                    admin.wish(lambda: admin.add_partitions(GROWING, self.size))
+                case 2:
+                    count = self.rng.randrange(1, 4)
+                    admin.wish(lambda: admin.delete(CHANGING), lambda count=count: admin.create(CHANGING, count))  # type: ignore[misc]  # the default's type is not inferred
+                case 3:
+                    is_there, self.has_extra = self.has_extra, not self.has_extra
+                    admin.wish(lambda: admin.delete(EXTRA) if is_there else admin.create(EXTRA, 2))
+
+
+class Rebalancing(Workload):
+    """Two groups of the consumer protocol, one of members that all want the same and are assigned uniformly, and one in
+    which they differ; and a classic one."""
+
+    def setup(self) -> None:
+        for name, count in ((GROWING, FIRST_SIZE), (CHANGING, 2), (EXTRA, 2)):
+            self.admin.errands.append(self.admin.create(name, count))
+
+    def start(self) -> None:
+        told: dict[str, dict[int, int]] = {EVEN: {}, MIXED: {}}
+        same = Habits(interests=(BOTH,))
+        other = (BOTH, (GROWING,), (CHANGING, EXTRA), REGEX)
+        self.members = [
+            Heartbeating(self.stage, name, group, GROWING, habits, told[group])
+            for name, group, habits in (
+                ("xa", EVEN, same),
+                ("xb", EVEN, same),
+                ("xc", EVEN, Habits(interests=(BOTH,), instance_id="one")),
+                ("ya", MIXED, Habits(interests=other, is_stubborn=True)),
+                ("yb", MIXED, Habits(interests=(REGEX,), instance_id="two", assignor="range")),
+                ("yc", MIXED, Habits(interests=other[::-1], instance_id="three")),
+            )
+        ]
+        self.reshaper = Reshaper(self.stage, "xz", self.admin)
+        shared: dict[int, int] = {}
+        classic = [Member(self.stage, name, "classic", GROWING, shared) for name in ("za", "zb")]
+        self.writers += [self.reshaper, *self.members, *classic]
+
+    def become_steady(self) -> None:
+        self.reshaper.is_stopped = True
+        for member in self.members:
+            member.is_steady = True
+
+    def why_not_settled(self, topics: Mapping[str, tuple[Uuid, int]]) -> str | None:
+        if not self.reshaper.is_done or self.admin.errands:
+            return "topics are still changed"
+        for group in (EVEN, MIXED):
+            why = why_not_at_target([member for member in self.members if member.group == group], topics)
+            if why is not None:
+                return f"{group}: {why}"
+        counts = [len(member.owned) for member in self.members if member.group == EVEN]
+        return f"{EVEN}: its members have {counts} partitions" if max(counts) - min(counts) > 1 else None
+
+
+def why_not_at_target(members: list[Heartbeating], topics: Mapping[str, tuple[Uuid, int]]) -> str | None:
+    """By what the members believe: each partition that somebody subscribes to has one owner, and the right one."""
+    owners: dict[At, Heartbeating] = {}
+    for member in members:
+        if member.epoch <= 0:
+            return f"{member.name} is not a member"
+        if member.owned != member.target:
+            return f"{member.name} owns {len(member.owned)} partitions, and is assigned {len(member.target)}"
+        wanted = {topics[name][0] for name in topics if member.is_subscribed_to(name)}
+        for at in member.owned:
+            if at in owners:
+                return f"{at} is owned by {owners[at].name} and {member.name}"
+            if at[0] not in wanted:
+                return f"{member.name} owns {at}, and is not subscribed to that"
+            owners[at] = member
+    all_of_them = {
+        (topic_id, partition)
+        for name, (topic_id, count) in topics.items()
+        if any(member.is_subscribed_to(name) for member in members)
+        for partition in range(count)
+    }
+    missing = all_of_them - owners.keys()
+    return f"nobody owns {sorted(missing)}" if missing else None
