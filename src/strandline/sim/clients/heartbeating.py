@@ -70,6 +70,7 @@ class Heartbeating(Coordinated):
         self.reported: frozenset[At] | None = None  # what it said last that it owns; None: nothing yet, or no answer
         self.must_say_all = True
         self.positions: dict[At, int] = {}
+        self.epochs: list[tuple[int, frozenset[At]]] = []  # the last ones, and what it owned when each ended
         self.is_steady = False  # so that it does nothing but its work
         self.is_refusing = False
         self.acked = 0
@@ -109,6 +110,7 @@ class Heartbeating(Coordinated):
         assert answer.member_epoch > 0, f"{self.name} is in epoch {answer.member_epoch}"
         if answer.member_epoch != self.epoch:
             self.report(f"is in epoch {answer.member_epoch} of {self.group}")
+            self.epochs = [*self.epochs[-2:], (self.epoch, said)] if self.epoch else []
         self.epoch, self.must_say_all, self.reported = answer.member_epoch, False, said
         if answer.assignment is not None:
             self.target = {(Uuid(row.topic_id), p) for row in answer.assignment.topic_partitions for p in row.partitions}
@@ -151,6 +153,7 @@ class Heartbeating(Coordinated):
         """With nothing, and the same id."""
         self.epoch, self.must_say_all, self.reported = 0, True, None
         self.owned, self.target, self.positions = set(), set(), {}
+        self.epochs = []
         self.is_refusing = False
 
     def die(self) -> None:
@@ -205,15 +208,7 @@ class Heartbeating(Coordinated):
 
     def advance(self, at: At) -> Asking:
         position = self.positions[at] + 1
-        rows = (OffsetCommitRequestPartition(partition_index=at[1], committed_offset=position),)
-        request = OffsetCommitRequest(
-            group_id=self.group,
-            generation_id_or_member_epoch=self.epoch,
-            member_id=self.member_id,
-            group_instance_id=self.habits.instance_id,
-            topics=(OffsetCommitRequestTopic(name=self.topic, partitions=rows),),
-        )
-        answer = yield from self.ask(request, 9)
+        answer = yield from self.ask(self.commit_of(at, position, self.epoch), 9)
         if answer is None:
             self.report("gets no answer to a commit, and ends")
             self.die()
@@ -235,12 +230,22 @@ class Heartbeating(Coordinated):
         self.told[at[1]] = max(told, position)
         self.acked += 1
 
+    def commit_of(self, at: At, position: int, epoch: int) -> OffsetCommitRequest:
+        rows = (OffsetCommitRequestPartition(partition_index=at[1], committed_offset=position),)
+        return OffsetCommitRequest(
+            group_id=self.group,
+            generation_id_or_member_epoch=epoch,
+            member_id=self.member_id,
+            group_instance_id=self.habits.instance_id,
+            topics=(OffsetCommitRequestTopic(name=self.topic, partitions=rows),),
+        )
+
     # --- what it does beside that
 
     def whim(self) -> Asking:
         if self.is_steady or self.rng.randrange(5):
             return
-        match self.rng.randrange(6):
+        match self.rng.randrange(7):
             case 0:
                 yield from self.leave(BE_BACK if self.habits.instance_id and self.rng.randrange(3) else LEAVES)
                 yield self.pause(20, 600)
@@ -251,10 +256,36 @@ class Heartbeating(Coordinated):
             case 2:
                 self.report("hangs")
                 yield self.pause(*SILENT_MS)
+                yield from self.work()  # as if nothing had happened
+            case 3:
+                yield from self.speak_as_before()
             case _ if len(self.habits.interests) > 1:
                 self.subscription = self.rng.choice(self.habits.interests)
                 self.must_say_all = True
                 self.report(f"subscribes to {self.subscription}")
+
+    def speak_as_before(self) -> Asking:
+        """An older state of the same process, as of a machine that was suspended and copied, sends what it would have
+        sent then: a heartbeat, and a commit in a partition that it does not own any more. Both must be refused."""
+        if len(self.epochs) < 3:
+            return
+        epoch, owned = self.epochs[0]
+        self.report(f"speaks as in epoch {epoch}")
+        request = ConsumerGroupHeartbeatRequest(
+            group_id=self.group,
+            member_id=self.member_id,
+            member_epoch=epoch,
+            instance_id=self.habits.instance_id,
+            topic_partitions=rows_of(owned),
+        )
+        yield from self.ask(request)
+        lost = sorted(at for at in owned - self.owned - self.target if at[0] == self.topic_id)
+        if lost:
+            answer = yield from self.ask(self.commit_of(lost[0], 0, epoch), 9)
+            error = None if answer is None else E(answer.topics[0].partitions[0].error_code)
+            assert error is not E.NONE or self.stage.is_exceeded(OFFSETS_TOPIC), (
+                f"{self.name} commits in partition {lost[0][1]}, which it had in epoch {epoch} and has not in {self.epoch}"
+            )
 
     def leave(self, epoch: int) -> Asking:
         self.report(f"leaves {self.group} with epoch {epoch}")

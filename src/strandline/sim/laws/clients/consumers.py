@@ -21,6 +21,7 @@ class Said(Value, frozen=True):
     offset: int
     time: int
     epoch: int
+    previous_epoch: int
     state: int
     assigned: frozenset[At]
     revoking: frozenset[At]
@@ -120,6 +121,7 @@ class Consumers:
             and isinstance(value, r.ConsumerGroupMemberMetadataValue)
         }
         yield "the members", members.keys(), group.members.keys()
+        yield "whom the target is for beside the members", set(), targets.keys() - members.keys()
         instances = {value.instance_id: one for one, value in members.items() if value.instance_id is not None}
         yield "the static members", instances, group.static
         for member_id, value in members.items():
@@ -135,7 +137,8 @@ class Consumers:
 
 def said(value: r.ConsumerGroupCurrentMemberAssignmentValue, offset: int, time: int) -> Said:
     assigned, revoking = flat(value.assigned_partitions), flat(value.partitions_pending_revocation)
-    return Said(offset, time, value.member_epoch, value.state, assigned, revoking)
+    epochs = value.member_epoch, value.previous_member_epoch
+    return Said(offset, time, *epochs, value.state, assigned, revoking)
 
 
 def flat(rows: Iterable[Any]) -> frozenset[At]:

@@ -5,6 +5,7 @@
 - a partition is promised to a member when the one before has reported that it owns it no longer, or is taken out
 - a member is taken out only if it has left, was silent for a session, has not given back in time what it should, or
   another one has come with its instance id
+- who speaks with an older epoch is fenced, but for the one before if it owns no more than it has
 - the epoch of a group never goes back, nor that of a member without a fence
 
 Only the broker that leads by the committed metadata is asked: one that does not know yet that it leads no longer may
@@ -52,7 +53,7 @@ class Promises:
     def __init__(self, world: Subject, groups: Groups) -> None:
         self.world = world
         self.groups = groups
-        self.asked: dict[Asked, tuple[ConsumerGroupHeartbeatRequest, int]] = {}
+        self.asked: dict[Asked, tuple[ConsumerGroupHeartbeatRequest, int, str | None]] = {}
         self.newest: dict[Whom, Asked] = {}
         self.heard: dict[tuple[str, int], Heard] = {}  # by machine and life
         self.holders: dict[str, dict[At, str]] = {}  # by group: to whom each partition is promised
@@ -84,10 +85,10 @@ class Promises:
     def received(self, machine: Machine, event: Any) -> None:
         request: ConsumerGroupHeartbeatRequest = event.message
         whom = request.group_id, request.member_id
-        if request.group_id == STRANGE_GROUP or not self.is_asked(machine, request.group_id):
+        if request.group_id == STRANGE_GROUP or self.leads(machine, request.group_id) is None:
             return
         which = machine.name, machine.life, event.to.connection, event.to.sequence
-        self.asked[which] = request, machine.clock.now()
+        self.asked[which] = request, machine.clock.now(), self.why_fenced(machine, request)
         self.newest[whom] = which
         holders = self.holders.setdefault(request.group_id, {})
         owned = flat(request.topic_partitions or ())
@@ -100,28 +101,43 @@ class Promises:
             if request.instance_id is not None:
                 leaving.add((request.group_id, request.instance_id))
 
-    def is_asked(self, machine: Machine, group: str) -> bool:
-        """Is this its coordinator, by what is committed?"""
+    def leads(self, machine: Machine, group: str) -> Leader | None:
+        """None: this is not its coordinator, by what is committed."""
         image = self.world.committed.image
         topic, node = image.topic_named(OFFSETS_TOPIC), machine.node
         if topic is None or node is None or node.broker is None or machine.is_rotten:
-            return False
+            return None
         at = TopicIdPartition(topic.topic_id, partition_for(group, len(topic.partitions)))
         hosted = node.broker.replicas.host.partitions.find(at)
         partition = image.partition(at)
         if hosted is None or partition is None or partition.leader != machine.node_id:
-            return False
+            return None
         role = hosted.role
-        return type(role) is Leader and role.epoch == partition.leader_epoch
+        return role if type(role) is Leader and role.epoch == partition.leader_epoch else None
+
+    def why_fenced(self, machine: Machine, request: ConsumerGroupHeartbeatRequest) -> str | None:
+        """Why must this be refused? Its epoch is neither the present one, nor the one before with nothing owned that
+        it has not."""
+        found = self.groups.log_of(machine, request.group_id, answers=False) if request.member_epoch > 0 else None
+        group = None if found is None else found[0].consumers.get(request.group_id)
+        now = None if group is None else group.now_of(request.member_id)
+        if now is None or request.member_epoch == now.epoch:
+            return None
+        what = f"whose epoch {request.member_epoch} is not {now.epoch}"
+        if request.member_epoch != now.previous_epoch or request.topic_partitions is None:
+            return what
+        more = flat(request.topic_partitions) - now.assigned
+        return f"{what}, and which owns {sorted(more)} beside what it has" if more else None
 
     # --- what it answers
 
     def replies(self, machine: Machine, reply: Reply) -> None:
         which = machine.name, machine.life, reply.to.connection, reply.to.sequence
         known = self.asked.pop(which, None)
-        if known is None or not self.is_asked(machine, known[0].group_id):
+        leader = None if known is None else self.leads(machine, known[0].group_id)
+        if known is None or leader is None:
             return
-        request, at_ms = known
+        request, at_ms, why_fenced = known
         answer: ConsumerGroupHeartbeatResponse = reply.message
         whom = request.group_id, request.member_id
         if answer.error_code:
@@ -135,7 +151,9 @@ class Promises:
             for one in [one for one in self.member_epochs if one[0] == request.group_id]:
                 del self.member_epochs[one]
             return
-        replayed, committed, start = found
+        assert why_fenced is None, f"{machine.name} serves {request.member_id}, {why_fenced}"
+        replayed, _, start = found
+        committed = leader.high_watermark
         group = replayed.consumers.get(request.group_id) or Consumers(request.group_id)
         self.compare(machine, group)
         self.is_written(machine, request, answer, group, committed)
