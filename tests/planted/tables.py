@@ -10,6 +10,7 @@ from tests.planted.rows.eligible import ELIGIBLE
 from tests.planted.rows.last_replicas import LAST_REPLICAS
 from tests.planted.rows.metadata_quorum import METADATA_QUORUM
 from tests.planted.rows.permitting import PERMITTING
+from tests.planted.rows.rebalancing import PROMISED, SETTLED
 from tests.planted.rows.replication import REPLICATION
 from tests.planted.rows.storing import STORING
 from tests.planted.rows.strangers import STRANGERS
@@ -33,4 +34,6 @@ PLANTED: dict[str, Planted] = table(
     *COORDINATING.values(),
     *TRANSACTIONS_IN_LOGS.values(),
     *TRANSACTIONS_OF_GROUPS.values(),
+    *PROMISED.values(),
+    *SETTLED.values(),
 )

@@ -47,6 +47,7 @@ def hash_of(facts: Facts) -> int:
     digest = blake2b(digest_size=8)
     for name, topic in sorted(facts.items()):
         racks = ";".join(",".join(sorted(them)) for them in topic.racks)
+        # guard: hash-without-topic-ids
         digest.update(f"{name}\0{topic.topic_id.hex()}\0{topic.partitions}\0{racks}\0".encode())
     return int.from_bytes(digest.digest(), "big", signed=True)
 

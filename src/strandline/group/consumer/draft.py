@@ -49,7 +49,7 @@ class Draft:
         self.remove(old.member_id)
         self.members[new.member_id] = new
         self.target[new.member_id] = target
-        self.records += member_tombstones(group_id, old.member_id)
+        self.records += member_tombstones(group_id, old.member_id)  # guard: replaced-member-stays
         self.records += [
             member_record(group_id, new),
             target_record(group_id, new.member_id, target),
@@ -76,7 +76,7 @@ class Draft:
         has_changed = False
         for regex in sorted(used):
             known = self.regexes.get(regex)
-            if known is not None and not self.group.is_stale:
+            if known is not None and not self.group.is_stale:  # guard: expression-not-resolved-again
                 continue
             matches = resolve(regex, names())
             if known is None or known.topics != matches:
@@ -101,9 +101,9 @@ class Draft:
         names = frozenset[str]().union(*(self.topics_of(member) for member in self.members.values()))
         found = hash_of(facts_of(self.image, names))
         self.has_looked = True
-        if not must and found == self.group.metadata_hash:
+        if not must and found == self.group.metadata_hash:  # guard: no-epoch-for-other-topics
             return
-        self.epoch = max(self.epoch, self.target_epoch) + 1
+        self.epoch = max(self.epoch, self.target_epoch) + 1  # guard: group-epoch-stands-still
         self.records.append(metadata_record(self.group.group_id, self.epoch, found))
         if self.group.has_partition_metadata:
             self.records.append((ConsumerGroupPartitionMetadataKey(group=self.group.group_id), None))
@@ -117,6 +117,7 @@ class Draft:
         )
         members = {
             member_id: MemberSpec(
+                # guard: target-of-the-old-subscriptions
                 frozenset(facts[name].topic_id for name in self.topics_of(member) if name in facts),
                 member.rack,
                 member.instance_id,

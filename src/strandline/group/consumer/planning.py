@@ -122,6 +122,7 @@ class Planner:
         """A member that says everything is told everything; else only what has changed."""
         has_subscription = request.subscribed_topic_names is not None or request.subscribed_topic_regex is not None
         says_all = request.rebalance_timeout_ms != -1 and has_subscription and request.topic_partitions is not None
+        # guard: lost-answer-not-repeated
         is_full = request.member_epoch == 0 or says_all or partitions_in(before) != partitions_in(after)
         return ConsumerGroupHeartbeatResponse(
             member_id=after.member_id,
@@ -232,7 +233,7 @@ def unknown_member(group: ConsumerGroup, member_id: str) -> Refused:
 def why_fenced(member: Member, epoch: int, owned: Partitions | None) -> Refused | None:
     """Who comes with epoch 0 has given up everything. Who comes with the epoch before may not have got the answer that
     had the new one: then it owns nothing beyond what it has."""
-    if epoch in (0, member.epoch):
+    if epoch in (0, member.epoch):  # guard: older-member-epoch-accepted
         return None
     is_newer = epoch > member.epoch
     was_before = epoch == member.previous_epoch and not is_newer

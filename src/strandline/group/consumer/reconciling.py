@@ -30,6 +30,7 @@ def reconciled(
     assert target_epoch >= 0
     if member.is_reconciled_to(target_epoch):
         return member
+    # guard: revoking-member-moved-on
     if member.state is MemberState.UNREVOKED_PARTITIONS and owns_any(owned, member.revoking):
         return revoking_unsubscribed(member, subscribed)
     wanted = {topic_id: them for topic_id, them in target.items() if topic_id in subscribed}
@@ -40,7 +41,7 @@ def towards(
     member: Member, target_epoch: int, target: Partitions, owner_of: OwnerOf, owned: Partitions | None
 ) -> Member:
     kept, lost = parted(member.assigned, lambda topic_id, p: p in target.get(topic_id, ()))
-    if lost and owns_any(owned, lost):
+    if lost and owns_any(owned, lost):  # guard: revoked-before-it-is-reported
         return replace(
             member,
             state=MemberState.UNREVOKED_PARTITIONS,
@@ -80,6 +81,7 @@ def revoking_unsubscribed(member: Member, subscribed: frozenset[Uuid]) -> Member
 
 def owns_any(owned: Partitions | None, held: Held) -> bool:
     """A member that does not report what it owns may own all of it."""
+    # guard: silence-taken-for-a-report
     return owned is None or any(not them.isdisjoint(held.get(topic_id, ())) for topic_id, them in owned.items())
 
 

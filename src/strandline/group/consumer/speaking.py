@@ -22,7 +22,7 @@ def why_not_commit(
     if epoch < 0 and not group.members:
         return None
     member = group.members.get(member_id)
-    if member is None:
+    if member is None:  # guard: stranger-commits-for-a-group
         return ErrorCode.UNKNOWN_MEMBER_ID
     if version < MEMBER_EPOCH_SINCE and member.classic is None:
         return ErrorCode.UNSUPPORTED_VERSION
@@ -50,7 +50,7 @@ def why_stale(
     if epoch > member.epoch:
         return error
     since = [member.held_since(*at) for at in partitions]
-    return None if all(began is not None and began <= epoch for began in since) else error
+    return None if all(began is not None and began <= epoch for began in since) else error  # guard: older-epoch-commits
 
 
 def why_not_fetch(group: ConsumerGroup, member_id: str | None, epoch: int) -> ErrorCode | None:

@@ -189,7 +189,9 @@ def member_tombstones(group_id: str, member_id: str) -> list[Record]:
     """In Kafka's order, in which each record is about something that is there."""
     return [
         (r.ConsumerGroupCurrentMemberAssignmentKey(group=group_id, member_id=member_id), None),
+        # guard: target-outlives-its-member
         (r.ConsumerGroupTargetAssignmentMemberKey(group=group_id, member_id=member_id), None),
+        # guard: member-outlives-its-tombstone
         (r.ConsumerGroupMemberMetadataKey(group=group_id, member_id=member_id), None),
     ]
 

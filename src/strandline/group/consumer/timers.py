@@ -39,7 +39,7 @@ class Timers:
             self.heard(*at, after(now, session_ms))
         if not must_give_back(member):
             self.stop_rebalance(at)
-        elif self.revoking.get(at) != (member.epoch, member.revoking):
+        elif self.revoking.get(at) != (member.epoch, member.revoking):  # guard: rebalance-timeout-forgotten
             self.revoking[at] = (member.epoch, member.revoking)
             self.set((REBALANCE, *at), after(now, max(member.rebalance_timeout_ms, 0)))
 
@@ -50,7 +50,7 @@ class Timers:
     def begin(self, group: ConsumerGroup, session_ms: int, now: Instant) -> None:
         """The group was loaded."""
         for member_id in group.members:
-            self.follow(group, member_id, session_ms, now)
+            self.follow(group, member_id, session_ms, now)  # guard: loaded-member-has-no-session
 
     def set(self, key: Key, ends: Instant) -> None:
         self.ends[key] = ends

@@ -49,7 +49,7 @@ class ConsumerHeartbeats:
         self.planner = Planner(config, topics)
 
     def session_ms(self, group_id: str) -> int:
-        return consumer_config(self.topics.image, group_id, self.config)[0]
+        return consumer_config(self.topics.image, group_id, self.config)[0]  # guard: session-without-end
 
     def heartbeat(self, received: Received, now: Instant) -> list[Effect]:
         request: ConsumerGroupHeartbeatRequest = received.message
@@ -99,6 +99,7 @@ class ConsumerHeartbeats:
         if not records and proof is not None and proof.is_in_doubt:
             records = (proof_record(group),)
         if records:
+            # guard: heartbeat-answered-before-its-record-is-committed
             error, effects = self.write(shard, group.group_id, records, answer, now)
             if error is not ErrorCode.NONE:
                 return effects + answer(error)
@@ -117,7 +118,7 @@ class ConsumerHeartbeats:
         assert group is not None, "it is planned, or was there"
         group.is_stale = group.is_stale and not plan.has_looked
         member = group.members.get(member_id)
-        if member is not None and member.epoch >= 0:
+        if member is not None and member.epoch >= 0:  # guard: heartbeat-begins-no-session
             shard.timers.heard(group_id, member_id, after(now, self.session_ms(group_id)))
 
     # --- records
@@ -167,6 +168,7 @@ class ConsumerHeartbeats:
     def is_proven(self, shard: Shard) -> bool:
         """What was loaded may not be committed, and another leader may not have it."""
         if not shard.is_proven:
+            # guard: loaded-group-taken-for-committed
             shard.is_proven = self.shards.log.is_committed(OFFSETS_TOPIC, shard.partition)
         return shard.is_proven
 
@@ -188,6 +190,7 @@ class ConsumerHeartbeats:
             if not isinstance(group, ConsumerGroup) or group.is_stale:
                 continue
             follows = has_other_names and bool(group.regexes)
+            # guard: group-not-told-of-topics
             group.is_stale = names is None or follows or any(map(group.is_subscribed_to, names))
 
     def deadline(self) -> Instant:

@@ -56,9 +56,7 @@ class Heartbeating(Coordinated):
     """`topic`: the one in which it commits, which is never deleted. `told`: what the group knows to be committed
     there, by partition."""
 
-    def __init__(
-        self, stage: Stage, name: str, group: str, topic: str, habits: Habits, told: dict[int, int]
-    ) -> None:
+    def __init__(self, stage: Stage, name: str, group: str, topic: str, habits: Habits, told: dict[int, int]) -> None:
         super().__init__(stage, name, group, topic)
         self.habits = habits
         self.told = told
@@ -90,7 +88,9 @@ class Heartbeating(Coordinated):
                 yield from self.work()
                 yield from self.whim()
             yield self.pause(self.habits.heartbeat_ms // 2, self.habits.heartbeat_ms * 3 // 2)
-        self.report(f"was told {self.acked} times that a position is committed, and gave back {self.revoked} partitions")
+        self.report(
+            f"was told {self.acked} times that a position is committed, and gave back {self.revoked} partitions"
+        )
 
     # --- heartbeats
 
@@ -113,7 +113,9 @@ class Heartbeating(Coordinated):
             self.epochs = [*self.epochs[-2:], (self.epoch, said)] if self.epoch else []
         self.epoch, self.must_say_all, self.reported = answer.member_epoch, False, said
         if answer.assignment is not None:
-            self.target = {(Uuid(row.topic_id), p) for row in answer.assignment.topic_partitions for p in row.partitions}
+            self.target = {
+                (Uuid(row.topic_id), p) for row in answer.assignment.topic_partitions for p in row.partitions
+            }
         return True
 
     def heartbeat(self, owned: frozenset[At]) -> ConsumerGroupHeartbeatRequest:
@@ -284,7 +286,7 @@ class Heartbeating(Coordinated):
             answer = yield from self.ask(self.commit_of(lost[0], 0, epoch), 9)
             error = None if answer is None else E(answer.topics[0].partitions[0].error_code)
             assert error is not E.NONE or self.stage.is_exceeded(OFFSETS_TOPIC), (
-                f"{self.name} commits in partition {lost[0][1]}, which it had in epoch {epoch} and has not in {self.epoch}"
+                f"{self.name} commits in partition {lost[0][1]}, which it had in epoch {epoch} and has not any more"
             )
 
     def leave(self, epoch: int) -> Asking:

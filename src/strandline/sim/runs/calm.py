@@ -165,7 +165,9 @@ def settle(world: World, workloads: Sequence[Workload]) -> None:
 
     def why_not() -> str | None:
         start_all(world)
-        topics = {topic.name: (topic.topic_id, len(topic.partitions)) for topic in world.committed.image.topics.values()}
+        topics = {
+            topic.name: (topic.topic_id, len(topic.partitions)) for topic in world.committed.image.topics.values()
+        }
         return next((why for workload in workloads if (why := workload.why_not_settled(topics)) is not None), None)
 
     world.run_until("all groups have what they are to have", why_not, BOUND_MS)

@@ -16,7 +16,15 @@ from strandline.sim.runs.transactional import TRANSACTIONAL, has_transactions, w
 from strandline.sim.world.options import Options, draw_options
 
 READING, COMPACTED, LASTING, MEMBERS, STRAINED = "reading", "compacted", "compacted, lasting", "members", "strained"
-UNDRAWN = (READING, COMPACTED, LASTING, MEMBERS, STRAINED, *TRANSACTIONAL, REBALANCING)  # workloads that are drawn apart
+UNDRAWN = (
+    READING,
+    COMPACTED,
+    LASTING,
+    MEMBERS,
+    STRAINED,
+    *TRANSACTIONAL,
+    REBALANCING,
+)  # workloads that are drawn apart
 OVERLAPPING = (  # of the scripted faults: those that need no plan of their own
     "ping pong",
     "held records",

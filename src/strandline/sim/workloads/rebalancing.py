@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from strandline.base.ids import Uuid
-from strandline.sim.clients.admin import Admin
+from strandline.sim.clients.admin import ERRANDS_MAX, Admin
 from strandline.sim.clients.client import Client, Life, Stage
 from strandline.sim.clients.heartbeating import At, Habits, Heartbeating
 from strandline.sim.clients.member import Member
@@ -28,19 +28,19 @@ class Reshaper(Client):
     def live(self) -> Life:
         while not self.is_stopped:
             yield self.pause(200, 1800)
-            if self.is_stopped:
-                return
-            admin = self.admin
-            match self.rng.randrange(4):
-                case 0 | 1 if self.size < LAST_SIZE:
-                    self.size += 1
-                    admin.wish(lambda: admin.add_partitions(GROWING, self.size))
-                case 2:
-                    count = self.rng.randrange(1, 4)
-                    admin.wish(lambda: admin.delete(CHANGING), lambda count=count: admin.create(CHANGING, count))  # type: ignore[misc]  # the default's type is not inferred
-                case 3:
-                    is_there, self.has_extra = self.has_extra, not self.has_extra
-                    admin.wish(lambda: admin.delete(EXTRA) if is_there else admin.create(EXTRA, 2))
+            if not self.is_stopped and len(self.admin.errands) < ERRANDS_MAX:  # else the admin would not do it
+                self.reshape(self.rng.randrange(4), self.rng.randrange(1, 4))
+
+    def reshape(self, how: int, count: int) -> None:
+        admin = self.admin
+        if how < 2:
+            self.size = min(self.size + 1, LAST_SIZE)
+            admin.wish(lambda: admin.add_partitions(GROWING, self.size))
+        elif how == 2:
+            admin.wish(lambda: admin.delete(CHANGING), lambda: admin.create(CHANGING, count))
+        else:
+            admin.wish((lambda: admin.delete(EXTRA)) if self.has_extra else (lambda: admin.create(EXTRA, 2)))
+            self.has_extra = not self.has_extra
 
 
 class Rebalancing(Workload):

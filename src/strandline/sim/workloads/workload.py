@@ -59,7 +59,7 @@ class Workload(ABC):
         """What the whole history shows to be wrong in this piece of work, beside the anomalies of all histories."""
         return []
 
-    def become_steady(self) -> None:
+    def become_steady(self) -> None:  # noqa: B027  # most have nothing to do for that
         """Faults have ended: clients go on with their work, and with nothing else."""
 
     def why_not_settled(self, topics: Mapping[str, tuple[Uuid, int]]) -> str | None:

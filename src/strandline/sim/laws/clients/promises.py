@@ -191,7 +191,9 @@ class Promises:
         rows = group.said.get(request.member_id, [])
         if request.member_epoch == LEAVES:
             there = any(gone.member_id == request.member_id and gone.offset < committed for gone in group.gone)
-            assert there or group.ended_at >= 0, f"{machine.name} lets {request.member_id} go, and that is not committed"
+            assert there or group.ended_at >= 0, (
+                f"{machine.name} lets {request.member_id} go, and that is not committed"
+            )
             return
         epoch = answer.member_epoch
         given = None if answer.assignment is None else flat(answer.assignment.topic_partitions)
