@@ -22,7 +22,7 @@ from strandline.group.config import GroupConfig
 from strandline.group.consumer.catalog import ids_of
 from strandline.group.consumer.draft import Draft
 from strandline.group.consumer.group import ConsumerGroup
-from strandline.group.consumer.member import AWAY, LEFT, Member, MemberState, Partitions, is_within
+from strandline.group.consumer.member import AWAY, LEFT, Member, MemberState, Partitions, is_within, pairs
 from strandline.group.consumer.reconciling import reconciled
 from strandline.group.consumer.regexes import InvalidRegex
 from strandline.group.consumer.settings import consumer_config
@@ -112,6 +112,9 @@ class Planner:
         target = draft.target.get(member.member_id, {})
         subscribed = ids_of(self.topics.image, draft.topics_of(member))
         moved = reconciled(member, draft.target_epoch, target, draft.group.owner_of, owned, subscribed)
+        has = frozenset(pairs(member.assigned))
+        free = (None, member.member_id)
+        assert all(at in has or draft.group.owner_of(*at) in free for at in pairs(moved.assigned)), "of another member"
         if moved != member:
             draft.records.append(current_record(draft.group.group_id, moved))
         return moved
