@@ -53,8 +53,8 @@ class GuardedNode(Node):
         done = Node.propagate(self, effects, now)  # not `super()`: this is the hot path
         return self.gate.finish(done) if self.gate.pending else done
 
-    def check(self) -> None:
-        super().check()
+    def check(self, *, image: bool = True) -> None:
+        super().check(image=image)
         self.gate.check()
         assert self.gate.authorizer.version in (-1, self.image.acls_version)
 

@@ -160,7 +160,7 @@ class Names:
 
 
 def edits(change: Change) -> tuple[Edit, ...]:
-    return () if type(change) is Cut else change
+    return () if isinstance(change, Cut) else change
 
 
 def make_durable(change: Change) -> None:
