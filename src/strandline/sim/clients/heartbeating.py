@@ -74,14 +74,17 @@ class Heartbeating(Coordinated):
         self.acked = 0
         self.revoked = 0
 
-    def new_id(self) -> str:
-        return uuid_text(Uuid(self.rng.randbytes(16)))
-
-    def live(self) -> Life:
+    def learn_topic(self) -> Life:
         while self.topic_id is None and not self.is_stopped:
             route = yield from self.find_leader(TopicPartition(self.topic, 0))
             self.topic_id = None if route is None else route.topic_id
             yield 50
+
+    def new_id(self) -> str:
+        return uuid_text(Uuid(self.rng.randbytes(16)))
+
+    def live(self) -> Life:
+        yield from self.learn_topic()
         while not self.is_stopped:
             if (yield from self.beat()):
                 yield from self.reconcile()

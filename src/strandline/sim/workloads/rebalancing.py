@@ -7,6 +7,7 @@ from strandline.sim.clients.admin import ERRANDS_MAX, Admin
 from strandline.sim.clients.client import Client, Life, Stage
 from strandline.sim.clients.heartbeating import At, Habits, Heartbeating
 from strandline.sim.clients.member import Member
+from strandline.sim.clients.turning import Turning
 from strandline.sim.workloads.workload import Workload
 
 GROWING, CHANGING, EXTRA = "growing", "changing", "extra"
@@ -45,7 +46,7 @@ class Reshaper(Client):
 
 class Rebalancing(Workload):
     """Two groups of the consumer protocol, one of members that all want the same and are assigned uniformly, and one in
-    which they differ; and a classic one."""
+    which they differ; a classic one; and one that changes its protocol."""
 
     def setup(self) -> None:
         for name, count in ((GROWING, FIRST_SIZE), (CHANGING, 2), (EXTRA, 2)):
@@ -69,7 +70,11 @@ class Rebalancing(Workload):
         self.reshaper = Reshaper(self.stage, "xz", self.admin)
         shared: dict[int, int] = {}
         classic = [Member(self.stage, name, "classic", GROWING, shared) for name in ("za", "zb")]
-        self.writers += [self.reshaper, *self.members, *classic]
+        self.turning = Turning(self.stage, "xt", "turning", GROWING)
+        self.writers += [self.reshaper, *self.members, *classic, self.turning]
+
+    def progress(self) -> dict[str, int]:
+        return super().progress() | {self.turning.name: self.turning.turns}
 
     def become_steady(self) -> None:
         self.reshaper.is_stopped = True
