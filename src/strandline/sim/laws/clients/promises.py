@@ -92,7 +92,7 @@ class Promises:
         self.newest[whom] = which
         holders = self.holders.setdefault(request.group_id, {})
         owned = flat(request.topic_partitions or ())
-        if request.member_epoch in (0, LEAVES) or request.topic_partitions is not None:
+        if request.member_epoch in (0, LEAVES, BE_BACK) or request.topic_partitions is not None:
             for at in [at for at, holder in holders.items() if holder == request.member_id and at not in owned]:
                 del holders[at]
         if request.member_epoch == LEAVES:
