@@ -3,7 +3,7 @@
 from strandline.base.value import Value
 
 UNIFORM, RANGE = "uniform", "range"
-BIDIRECTIONAL = "bidirectional"
+UPGRADE, DOWNGRADE, BIDIRECTIONAL, DISABLED = "upgrade", "downgrade", "bidirectional", "disabled"
 
 
 class GroupConfig(Value, frozen=True):

@@ -22,6 +22,7 @@ from strandline.group.consumer.describing import described
 from strandline.group.offsets.topics import Topics
 from strandline.group.serving import answers
 from strandline.group.serving.answers import membership_error
+from strandline.group.serving.classic_in_consumer import ClassicInConsumer
 from strandline.group.serving.committing import Committing
 from strandline.group.serving.consumer_heartbeat import ConsumerHeartbeats
 from strandline.group.serving.membership import Membership
@@ -62,11 +63,12 @@ class Groups:
         self.config = config
         self.topics = Topics()
         self.shards = GroupShards(config, log)
-        self.membership = Membership(config, self.shards, rng)
+        self.heartbeats = ConsumerHeartbeats(config, self.shards, self.topics, rng)
+        in_consumer = ClassicInConsumer(config, self.shards, self.topics, self.heartbeats, rng)
+        self.membership = Membership(config, self.shards, rng, in_consumer)
         self.committing = Committing(config, self.shards, self.topics)
         self.transactional = Transactional(config, self.shards, self.topics)
         self.retention = Retention(config, self.shards, self.topics)
-        self.heartbeats = ConsumerHeartbeats(config, self.shards, self.topics, rng)
         self.offset_deletion = OffsetDeletion(self.shards, self.topics, self.retention)
         self.routes: dict[type, Callable[[Received, Instant], list[Effect]]] = {
             JoinGroupRequest: self.membership.join,

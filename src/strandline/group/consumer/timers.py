@@ -1,5 +1,8 @@
 """When a member of a consumer group has been silent too long, and when it should have given its partitions back.
 
+A member that speaks the classic protocol must also join within its rebalance timeout when it is told to, and send its
+SyncGroup within that time when it has joined.
+
 Nothing of this is replicated. A coordinator that has loaded a group gives each member a whole session, and a whole
 rebalance timeout if it must give something back.
 """
@@ -10,8 +13,8 @@ from strandline.base.time import NEVER, Instant, after
 from strandline.group.consumer.group import ConsumerGroup
 from strandline.group.consumer.member import Held, Member, MemberState
 
-SESSION, REBALANCE = 0, 1
-Key = tuple[int, str, str]  # which of both, the group's id, the member's id
+SESSION, REBALANCE, JOIN, SYNC = range(4)  # the last two: of members that speak the classic protocol
+Key = tuple[int, str, str]  # which of them, the group's id, the member's id
 
 
 class Timers:
@@ -32,16 +35,30 @@ class Timers:
         at = (group.group_id, member_id)
         member = group.members.get(member_id)
         if member is None:
-            self.ends.pop((SESSION, *at), None)
-            self.stop_rebalance(at)
+            self.forget(*at)
             return
         if (SESSION, *at) not in self.ends:
-            self.heard(*at, after(now, session_ms))
+            self.heard(*at, after(now, session_of(member, session_ms)))
+        if member.classic is None:
+            self.stop(JOIN, *at)
+            self.stop(SYNC, *at)
         if not must_give_back(member):
             self.stop_rebalance(at)
         elif self.revoking.get(at) != (member.epoch, member.revoking):  # guard: rebalance-timeout-forgotten
             self.revoking[at] = (member.epoch, member.revoking)
             self.set((REBALANCE, *at), after(now, max(member.rebalance_timeout_ms, 0)))
+
+    def forget(self, group_id: str, member_id: str) -> None:
+        for kind in (SESSION, JOIN, SYNC):
+            self.stop(kind, group_id, member_id)
+        self.stop_rebalance((group_id, member_id))
+
+    def begin_if_absent(self, kind: int, group_id: str, member: Member, now: Instant) -> None:
+        if (kind, group_id, member.member_id) not in self.ends:
+            self.set((kind, group_id, member.member_id), after(now, max(member.rebalance_timeout_ms, 0)))
+
+    def stop(self, kind: int, group_id: str, member_id: str) -> None:
+        self.ends.pop((kind, group_id, member_id), None)
 
     def stop_rebalance(self, at: tuple[str, str]) -> None:
         self.revoking.pop(at, None)
@@ -83,10 +100,20 @@ class Timers:
         entries = {(key, at) for at, key in self.heap}
         assert all((key, at) in entries for key, at in self.queued.items())
         assert all(self.queued[key] <= ends for key, ends in self.ends.items()), "each is waited for"
-        members = {(group_id, member_id) for group_id, group in groups.items() for member_id in group.members}
-        assert {key[1:] for key in self.ends if key[0] == SESSION} == members, "each member has a session"
+        members = {
+            (group_id, member_id): member.classic is not None
+            for group_id, group in groups.items()
+            for member_id, member in group.members.items()
+        }
+        assert {key[1:] for key in self.ends if key[0] == SESSION} == members.keys(), "each member has a session"
         assert {key[1:] for key in self.ends if key[0] == REBALANCE} == self.revoking.keys()
+        assert all(members[key[1:]] for key in self.ends if key[0] in (JOIN, SYNC)), "of classic members alone"
 
 
 def must_give_back(member: Member) -> bool:
     return member.state is MemberState.UNREVOKED_PARTITIONS and member.epoch >= 0
+
+
+def session_of(member: Member, session_ms: int) -> int:
+    """`session_ms`: the group's. A member that speaks the classic protocol brings its own."""
+    return session_ms if member.classic is None else member.classic.session_timeout_ms

@@ -13,6 +13,7 @@ from strandline.group.offsets.offsets import CommittedOffset, Offsets
 from strandline.group.offsets.pending import Pending
 from strandline.group.offsets.topics import Topics
 from strandline.wire.messages.groups.describe_groups import DescribedGroup, DescribedGroupMember
+from strandline.wire.messages.groups.leave_group import MemberIdentity, MemberResponse
 from strandline.wire.messages.groups.list_groups import ListedGroup, ListGroupsRequest
 from strandline.wire.messages.groups.offset_commit import (
     OffsetCommitRequest,
@@ -281,3 +282,7 @@ def membership_error(error: ErrorCode) -> ErrorCode:
     """The same for writes of a group itself, whose size is not the fault of the member that asks."""
     found = coordinator_error(error)
     return ErrorCode.UNKNOWN_SERVER_ERROR if found is ErrorCode.INVALID_COMMIT_OFFSET_SIZE else found
+
+
+def left(identity: MemberIdentity, error: ErrorCode) -> MemberResponse:
+    return MemberResponse(member_id=identity.member_id, group_instance_id=identity.group_instance_id, error_code=error)

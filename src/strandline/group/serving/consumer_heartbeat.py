@@ -16,7 +16,7 @@ from strandline.base.ids import OFFSETS_TOPIC, Uuid, uuid_text
 from strandline.base.ports import Rng
 from strandline.base.time import NEVER, Instant, after
 from strandline.coordination.partitioning import is_too_long
-from strandline.group.classic.group import Group, State
+from strandline.group.classic.group import State
 from strandline.group.config import GroupConfig
 from strandline.group.consumer.catalog import touched
 from strandline.group.consumer.group import ConsumerGroup
@@ -24,6 +24,8 @@ from strandline.group.consumer.member import AWAY, LEFT
 from strandline.group.consumer.planning import Plan, Planner, Refused, Topics, proof_record
 from strandline.group.consumer.settings import consumer_config, is_consumer_protocol_finalized
 from strandline.group.consumer.timers import Key
+from strandline.group.migration.downgrading import downgraded, protocols_of
+from strandline.group.migration.upgrading import creation_records, upgraded
 from strandline.group.serving.answers import membership_error
 from strandline.group.shards.proving import Proof, Then
 from strandline.group.shards.shard import Shard
@@ -34,7 +36,12 @@ from strandline.wire.messages.consumer_groups.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatResponse,
 )
-from strandline.wire.messages.groups.group_records import GroupMetadataKey, OffsetCommitKey
+from strandline.wire.messages.groups.group_records import (
+    GroupKey,
+    GroupMetadataKey,
+    GroupValue,
+    OffsetCommitKey,
+)
 
 CLIENT_MADE_ID_SINCE = 1  # from this version on, the client makes the member's id
 FENCE_AGAIN_MS = 1_000
@@ -63,13 +70,28 @@ class ConsumerHeartbeats:
             return refusal(received, Refused(shard, message_of(shard)))
         if not request.member_id:
             request = replace(request, member_id=uuid_text(Uuid(self.rng.randbytes(16))))
-        group = group_for(shard, request)
+        group = self.group_for(shard, request)
         if isinstance(group, Refused):
             return refusal(received, group)
         plan = self.plan(group, request, received, now)
         if isinstance(plan, Refused):
             return refusal(received, plan)
         return self.carry_out(shard, group, plan, received, now)
+
+    def group_for(self, shard: Shard, request: ConsumerGroupHeartbeatRequest) -> ConsumerGroup | Refused:
+        """The group, or a new one if the member joins and there is none. A classic group becomes one."""
+        group_id, joins = request.group_id, request.member_epoch == 0
+        known = shard.groups.get(group_id)
+        if isinstance(known, ConsumerGroup):
+            return known
+        if known is None:
+            missing = Refused(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {group_id} not found.")
+            return ConsumerGroup(group_id) if joins else missing
+        if not joins:
+            return Refused(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {group_id} is not a consumer group.")
+        if known.state is State.EMPTY:
+            return ConsumerGroup(group_id)
+        return upgraded(known, self.config, self.topics.image)
 
     def why_off(self) -> Refused | None:
         """The protocol is on if the cluster's `group.version` and the broker's file say so."""
@@ -82,7 +104,10 @@ class ConsumerHeartbeats:
         self, group: ConsumerGroup, request: ConsumerGroupHeartbeatRequest, received: Received, now: Instant
     ) -> Plan | Refused:
         if request.member_epoch in (LEFT, AWAY):
-            return self.planner.leave(group, request)
+            plan = self.planner.leave(group, request)
+            if request.member_epoch == LEFT and isinstance(plan, Plan):
+                plan = replace(plan, records=self.without(group, [request.member_id], now))
+            return plan
         return self.planner.heartbeat(group, request, received.caller, now)
 
     def carry_out(
@@ -94,28 +119,33 @@ class ConsumerHeartbeats:
                 return refusal(received, Refused(told, message_of(told)))
             return [Reply(received.to, plan.answer)]
 
-        records: Records = (*was_classic(shard, group), *plan.records)
+        error, effects = self.promise(shard, group, (*was_classic(shard, group), *plan.records), answer, now)
+        if error is ErrorCode.NONE:
+            self.heard(shard, group.group_id, plan, now)
+        return effects
+
+    def promise(
+        self, shard: Shard, group: ConsumerGroup, records: Records, answer: Then, now: Instant
+    ) -> tuple[ErrorCode, list[Effect]]:
+        """Write the records, if there are any, and answer when they and all earlier ones of the group are committed. An
+        error: nothing has changed, and that is the answer."""
         proof = shard.proofs.get(group.group_id)
         if not records and proof is not None and proof.is_in_doubt:
             records = (proof_record(group),)
         if records:
             # guard: heartbeat-answered-before-its-record-is-committed
             error, effects = self.write(shard, group.group_id, records, answer, now)
-            if error is not ErrorCode.NONE:
-                return effects + answer(error)
-        else:
-            effects = []
-            if proof is None:
-                effects = answer(ErrorCode.NONE)
-            else:
-                proof.wait(answer)
-        self.heard(shard, group.group_id, plan, now)
-        return effects
+            return error, effects if error is ErrorCode.NONE else effects + answer(error)
+        if proof is None:
+            return ErrorCode.NONE, answer(ErrorCode.NONE)
+        proof.wait(answer)
+        return ErrorCode.NONE, []
 
     def heard(self, shard: Shard, group_id: str, plan: Plan, now: Instant) -> None:
         """A whole session begins. A static member that has said that it will be back has the rest of its last one."""
         group, member_id = shard.consumer(group_id), plan.answer.member_id or ""
-        assert group is not None, "it is planned, or was there"
+        if group is None:
+            return  # it is a classic one from now on, since this member has left
         group.is_stale = group.is_stale and not plan.has_looked
         member = group.members.get(member_id)
         if member is not None and member.epoch >= 0:  # guard: heartbeat-begins-no-session
@@ -138,7 +168,7 @@ class ConsumerHeartbeats:
 
         error, effects = self.shards.write_through(shard, records, now, ended)
         if error is ErrorCode.NONE:
-            self.follow(shard, records, now)
+            effects += self.follow(shard, group_id, records, now)
         else:
             proof.take_back(number)
             self.forget_if_complete(shard, group_id, proof)
@@ -148,22 +178,49 @@ class ConsumerHeartbeats:
         if proof.is_complete and shard.proofs.get(group_id) is proof:
             del shard.proofs[group_id]
 
-    def follow(self, shard: Shard, records: Records, now: Instant) -> None:
+    def follow(self, shard: Shard, group_id: str, records: Records, now: Instant) -> list[Effect]:
         """They are in the log."""
-        changed: dict[tuple[str, str], None] = {}
+        effects: list[Effect] = []
+        was = shard.consumer(group_id)
+        protocols = {} if was is None else {m.member_id: protocols_of(m) for m in was.members.values() if m.classic}
+        changed: dict[str, None] = {}
         for key, value in records:
-            if isinstance(key, GroupMetadataKey) and value is None:
-                shard.groups.pop(key.group, None)
+            assert not isinstance(key, OffsetCommitKey) and key.group == group_id, "of other writers"
+            if isinstance(key, GroupMetadataKey):
+                effects += self.follow_classic(shard, key, value, protocols, now)
                 continue
-            assert not isinstance(key, GroupMetadataKey | OffsetCommitKey), "of other writers"
             is_applied = shard.apply_consumer(key, value)
             assert is_applied, "what is written can be read"
             if isinstance(key, r.ConsumerGroupMemberMetadataKey | r.ConsumerGroupCurrentMemberAssignmentKey):
-                changed[key.group, key.member_id] = None
-        for group_id, member_id in changed:
-            group = shard.consumer(group_id)
-            assert group is not None, "members are of a group"
-            shard.timers.follow(group, member_id, self.session_ms(group_id), now)
+                changed[key.member_id] = None
+        group = shard.consumer(group_id)
+        for member_id in changed:
+            if group is None:
+                shard.timers.forget(group_id, member_id)
+            else:
+                shard.timers.follow(group, member_id, self.session_ms(group_id), now)
+        return effects
+
+    def follow_classic(
+        self,
+        shard: Shard,
+        key: GroupMetadataKey,
+        value: GroupValue | None,
+        protocols: dict[str, dict[str, bytes]],
+        now: Instant,
+    ) -> list[Effect]:
+        """A classic group ends, and those of its members that wait join again. Or it begins: `protocols` has what its
+        members support beyond the protocol that the record has."""
+        if value is None:
+            was = shard.classic(key.group)
+            shard.groups.pop(key.group, None)
+            return [] if was is None else was.dissolve(ErrorCode.REBALANCE_IN_PROGRESS)
+        shard.apply(key, value, -1, now)
+        group = shard.classic(key.group)
+        assert group is not None, "what is written can be read"
+        for member_id, member in group.members.items():
+            member.protocols = protocols.get(member_id, member.protocols)
+        return []
 
     def is_proven(self, shard: Shard) -> bool:
         """What was loaded may not be committed, and another leader may not have it."""
@@ -203,12 +260,19 @@ class ConsumerHeartbeats:
                 effects += self.fence(shard, group_id, keys, now)
         return effects
 
+    def without(
+        self, group: ConsumerGroup, member_ids: list[str], now: Instant
+    ) -> tuple[tuple[GroupKey, GroupValue | None], ...]:
+        """What the log says when these members are out. If all others speak the classic protocol, so does the group."""
+        found = downgraded(group, member_ids, self.config, self.topics.image, now)
+        return self.planner.fence(group, member_ids) if found is None else found
+
     def fence(self, shard: Shard, group_id: str, keys: Sequence[Key], now: Instant) -> list[Effect]:
         """Members were silent too long, or have not given back what they should have. `keys`: which deadlines."""
         group = shard.consumer(group_id)
         assert group is not None, "a member that is gone has no deadline"
         member_ids = list(dict.fromkeys(member_id for _, _, member_id in keys))
-        records = self.planner.fence(group, member_ids)
+        records = self.without(group, member_ids, now)
         error, effects = self.write(shard, group_id, records, lambda _: [], now)
         if error is not ErrorCode.NONE:
             for key in keys:
@@ -216,23 +280,11 @@ class ConsumerHeartbeats:
         return effects
 
 
-def group_for(shard: Shard, request: ConsumerGroupHeartbeatRequest) -> ConsumerGroup | Refused:
-    """The group, or a new one if the member joins and there is none, or an empty one of the classic protocol."""
-    group_id, joins = request.group_id, request.member_epoch == 0
-    known = shard.groups.get(group_id)
-    if isinstance(known, ConsumerGroup):
-        return known
-    if known is None and not joins:
-        return Refused(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {group_id} not found.")
-    if known is not None and not (joins and known.state is State.EMPTY):
-        return Refused(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {group_id} is not a consumer group.")
-    return ConsumerGroup(group_id)
-
-
 def was_classic(shard: Shard, group: ConsumerGroup) -> Records:
-    """The end of the classic group in whose place this one comes."""
-    known = shard.groups.get(group.group_id)
-    return [(GroupMetadataKey(group=group.group_id), None)] if isinstance(known, Group) else []
+    """The end of the classic group in whose place this one comes, and what this one has of it."""
+    if shard.classic(group.group_id) is None:
+        return []
+    return [(GroupMetadataKey(group=group.group_id), None), *creation_records(group)]
 
 
 def why_invalid(request: ConsumerGroupHeartbeatRequest, version: int, config: GroupConfig) -> Refused | None:

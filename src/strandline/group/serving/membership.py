@@ -13,7 +13,8 @@ from strandline.group.classic.group import Group, State
 from strandline.group.classic.joining import Joining
 from strandline.group.config import GroupConfig
 from strandline.group.consumer.ending import group_tombstones
-from strandline.group.serving.answers import membership_error
+from strandline.group.serving.answers import left, membership_error
+from strandline.group.serving.classic_in_consumer import LEAVE_TOGETHER, ClassicInConsumer
 from strandline.group.shards.shard import Shard, group_record
 from strandline.group.shards.shards import GroupShards
 from strandline.wire.messages.groups.heartbeat import HeartbeatRequest, HeartbeatResponse
@@ -22,16 +23,14 @@ from strandline.wire.messages.groups.leave_group import (
     LeaveGroupRequest,
     LeaveGroupResponse,
     MemberIdentity,
-    MemberResponse,
 )
 from strandline.wire.messages.groups.sync_group import SyncGroupRequest, SyncGroupResponse
 
-LEAVE_TOGETHER = 3  # the LeaveGroup version from which several members leave with one request (KIP-345)
-
 
 class Membership:
-    def __init__(self, config: GroupConfig, shards: GroupShards, rng: Rng) -> None:
+    def __init__(self, config: GroupConfig, shards: GroupShards, rng: Rng, in_consumer: ClassicInConsumer) -> None:
         self.shards = shards
+        self.in_consumer = in_consumer
         self.joining = Joining(config, rng)
 
     def join(self, received: Received, now: Instant) -> list[Effect]:
@@ -40,6 +39,9 @@ class Membership:
         if isinstance(shard, ErrorCode):
             refusal = JoinGroupResponse(error_code=shard, member_id=request.member_id)
             return [Reply(received.to, refusal)]
+        consumers = shard.consumer(request.group_id)
+        if consumers is not None and consumers.members:
+            return self.in_consumer.join(shard, consumers, received, now)
         why, effects = self.make_room(shard, request, now)
         if why is not None:
             return [*effects, Reply(received.to, JoinGroupResponse(error_code=why, member_id=request.member_id))]
@@ -55,8 +57,7 @@ class Membership:
     def make_room(self, shard: Shard, request: JoinGroupRequest, now: Instant) -> tuple[ErrorCode | None, list[Effect]]:
         """Why may nobody join? An empty group of the consumer protocol ends, and a classic one comes in its place."""
         consumers = shard.consumer(request.group_id)
-        if consumers is not None and consumers.members:
-            return ErrorCode.INCONSISTENT_GROUP_PROTOCOL, []
+        assert consumers is None or not consumers.members, "its members may join it"
         if request.member_id and (consumers is not None or request.group_id not in shard.groups):
             return ErrorCode.UNKNOWN_MEMBER_ID, []
         if consumers is None:
@@ -69,6 +70,9 @@ class Membership:
 
     def sync(self, received: Received, now: Instant) -> list[Effect]:
         request: SyncGroupRequest = received.message
+        consumers = self.in_consumer.group(request.group_id)
+        if consumers is not None:
+            return self.in_consumer.sync(*consumers, received, now)
         found = self.shards.existing(request.group_id)
         if isinstance(found, ErrorCode):
             return [Reply(received.to, SyncGroupResponse(error_code=found))]
@@ -106,6 +110,9 @@ class Membership:
 
     def heartbeat(self, received: Received, now: Instant) -> list[Effect]:
         request: HeartbeatRequest = received.message
+        consumers = self.in_consumer.group(request.group_id)
+        if consumers is not None:
+            return self.in_consumer.heartbeat(*consumers, received, now)
         found = self.shards.existing(request.group_id)
         if isinstance(found, ErrorCode):
             return [Reply(received.to, HeartbeatResponse(error_code=found))]
@@ -122,6 +129,9 @@ class Membership:
         found = self.shards.existing(request.group_id)
         one = received.to.api_version < LEAVE_TOGETHER
         leaving = (MemberIdentity(member_id=request.member_id),) if one else request.members
+        consumers = self.in_consumer.group(request.group_id)
+        if consumers is not None:
+            return self.in_consumer.leave(*consumers, leaving, received, now)
         if found is ErrorCode.UNKNOWN_MEMBER_ID and not one:  # no such group, so each of them is unknown
             unknown = tuple(left(identity, ErrorCode.UNKNOWN_MEMBER_ID) for identity in leaving)
             return [Reply(received.to, LeaveGroupResponse(members=unknown))]
@@ -173,7 +183,3 @@ class Membership:
                 effects += group.expire(now)
                 effects += self.persist_if_emptied(shard, group, now)
         return effects
-
-
-def left(identity: MemberIdentity, error: ErrorCode) -> MemberResponse:
-    return MemberResponse(member_id=identity.member_id, group_instance_id=identity.group_instance_id, error_code=error)

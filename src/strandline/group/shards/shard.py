@@ -214,6 +214,8 @@ def restored(group_id: str, value: GroupMetadataValue, config: GroupConfig, now:
         members.append(member)
     since = Instant(value.current_state_timestamp) if value.current_state_timestamp >= 0 else now
     group.restore(members, value.leader, since)
+    if members and value.leader is None:
+        group.prepare_rebalance(now)  # it was a consumer group, and its members have not joined again yet
     assert group.generation < GENERATION_END, "else the record is not read"
     return group
 

@@ -53,14 +53,19 @@ def encode_embedded(value: ConsumerProtocolSubscription | ConsumerProtocolAssign
     return version.to_bytes(2, "big") + encode_bytes(value, version)
 
 
-def decode_embedded(cls: type[T], buffer: Buffer) -> T:
+def version_of(buffer: Buffer) -> int:
     """A version that is not known is read as the last one that is."""
     version = prefixed_version(buffer)
     if version < 0:
-        raise Corrupt(f"{cls.__name__} version {version} is not known")
-    known = min(version, cls.versions[-1])
+        raise Corrupt(f"version {version} of the consumer protocol is not known")
+    return min(version, ConsumerProtocolSubscription.versions[-1])
+
+
+def decode_embedded(cls: type[T], buffer: Buffer) -> T:
+    """Any client may have written it, so the number of its items is bounded."""
+    known = version_of(buffer)
     try:
-        value: T = decoder_of(cls, known)(memoryview(buffer), 2)[0]
+        value: T = decoder_of(cls, known, True)(memoryview(buffer), 2)[0]
         return value
     except ValueError as error:
         raise Corrupt(f"{cls.__name__}: {error}") from None

@@ -1,0 +1,129 @@
+"""A consumer group becomes a classic one, when its last member of the consumer protocol is gone (KIP-848, "Downgrade").
+
+The group's record has its members with what the target assignment gives them. It names no leader if the members must
+join again: then a coordinator that loads it begins that rebalance, as the one that wrote it has.
+"""
+
+from collections.abc import Collection
+
+from strandline.base.time import Instant
+from strandline.group.classic import member as classic
+from strandline.group.classic.group import Group
+from strandline.group.config import BIDIRECTIONAL, DOWNGRADE, GroupConfig
+from strandline.group.consumer.ending import tombstones_of_all
+from strandline.group.consumer.group import ConsumerGroup
+from strandline.group.consumer.member import Member, Partitions, pairs
+from strandline.group.migration.embedded import embedded_assignment
+from strandline.metadata.image import Image
+from strandline.wire.messages.groups.consumer_protocol import PROTOCOL_TYPE, version_of
+from strandline.wire.messages.groups.group_records import (
+    GroupKey,
+    GroupMetadataKey,
+    GroupMetadataValue,
+    GroupValue,
+    MemberMetadata,
+)
+from strandline.wire.compress import Corrupt
+
+Records = tuple[tuple[GroupKey, GroupValue | None], ...]
+
+
+def downgraded(
+    group: ConsumerGroup, gone: Collection[str], config: GroupConfig, image: Image, now: Instant
+) -> Records | None:
+    """The records by which the group goes on as a classic one without these members. None: it may not, or need not.
+    Kafka looks only when a member of the consumer protocol goes. Here it may also be one of the classic protocol: the
+    policy may not have permitted it before."""
+    remaining = [member for member in group.members.values() if member.member_id not in gone]
+    return records_of(group, remaining, group.target, config, image, now, must_rebalance=True)
+
+
+def replaced(
+    group: ConsumerGroup,
+    holder: Member,
+    new: Member,
+    config: GroupConfig,
+    image: Image,
+    now: Instant,
+    *,
+    must_rebalance: bool,
+) -> Records | None:
+    """The same if `new`, which speaks the classic protocol, takes the place of the static member `holder`."""
+    if holder.classic is not None:
+        return None  # nothing has changed
+    members = [new if member.member_id == holder.member_id else member for member in group.members.values()]
+    target = {**group.target, new.member_id: group.target.get(holder.member_id, {})}
+    return records_of(group, members, target, config, image, now, must_rebalance=must_rebalance)
+
+
+def records_of(
+    group: ConsumerGroup,
+    members: list[Member],
+    target: dict[str, Partitions],
+    config: GroupConfig,
+    image: Image,
+    now: Instant,
+    *,
+    must_rebalance: bool,
+) -> Records | None:
+    if config.consumer_migration_policy not in (DOWNGRADE, BIDIRECTIONAL) or not group.epoch:
+        return None
+    if not 0 < len(members) <= config.max_size or any(member.classic is None for member in members):
+        return None
+    protocol = common_protocol(group.group_id, members, config)
+    if protocol is None:
+        return None
+    try:
+        rows = tuple(member_row(member, protocol, target.get(member.member_id, {}), image) for member in members)
+    except Corrupt:
+        return None  # no classic member can have joined so: another writer's record
+    value = GroupMetadataValue(
+        protocol_type=PROTOCOL_TYPE,
+        generation=max(group.epoch, group.target_epoch),
+        protocol=protocol,
+        leader=None if must_rebalance else members[0].member_id,
+        current_state_timestamp=now,
+        members=rows,
+    )
+    return (*tombstones_of_all(group), (GroupMetadataKey(group=group.group_id), value))
+
+
+def common_protocol(group_id: str, members: list[Member], config: GroupConfig) -> str | None:
+    """The one for which most of them vote, as in a rebalance."""
+    voters = [as_classic(member) for member in members]
+    if not all(voter.protocols for voter in voters) or not Group.common_protocols(voters):
+        return None
+    return Group(group_id, config, Instant(0)).vote(voters)
+
+
+def as_classic(member: Member) -> classic.Member:
+    assert member.classic is not None
+    return classic.Member(
+        member.member_id,
+        instance_id=member.instance_id,
+        client_id=member.client_id,
+        client_host=member.client_host,
+        session_timeout_ms=member.classic.session_timeout_ms,
+        rebalance_timeout_ms=member.rebalance_timeout_ms,
+        protocols=protocols_of(member),
+    )
+
+
+def protocols_of(member: Member) -> dict[str, bytes]:
+    assert member.classic is not None
+    return {protocol.name: bytes(protocol.metadata) for protocol in member.classic.supported_protocols}
+
+
+def member_row(member: Member, protocol: str, target: Partitions, image: Image) -> MemberMetadata:
+    assert member.classic is not None
+    subscription = protocols_of(member)[protocol]
+    return MemberMetadata(
+        member_id=member.member_id,
+        group_instance_id=member.instance_id,
+        client_id=member.client_id,
+        client_host=member.client_host,
+        rebalance_timeout=member.rebalance_timeout_ms,
+        session_timeout=member.classic.session_timeout_ms,
+        subscription=subscription,
+        assignment=embedded_assignment(pairs(target), image, version_of(subscription)),
+    )
