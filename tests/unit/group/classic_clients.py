@@ -44,6 +44,7 @@ class Classic:
         self.has: Has = set()
         self.next = ""
         self.led: JoinGroupResponse | None = None  # what it must assign
+        self.watched: dict[str, int] | None = None  # the partitions that the leader has assigned, by topic
 
     @property
     def epoch(self) -> int:
@@ -61,6 +62,8 @@ class Classic:
         return self.request()
 
     def request(self) -> Any:
+        if self.next == "beat" and self.watched is not None and self.watched != self.sizes(self.watched):
+            self.next = "join"  # the leader has noticed that there are other partitions now
         match self.next:
             case "join":
                 if self.is_eager:
@@ -76,6 +79,9 @@ class Classic:
                     group_instance_id=self.instance,
                 )
         raise AssertionError("it is not in the group")
+
+    def sizes(self, topics: Iterable[str]) -> dict[str, int]:
+        return {topic: len(partitions_of(self.world, topic)) for topic in topics}
 
     def join_request(self) -> JoinGroupRequest:
         subscription = ConsumerProtocolSubscription(
@@ -94,6 +100,7 @@ class Classic:
 
     def sync_request(self) -> SyncGroupRequest:
         led, self.led = self.led, None
+        self.watched = None if led is None else self.sizes(topics_of(led))
         return SyncGroupRequest(
             group_id="g",
             generation_id=self.generation,
@@ -171,6 +178,10 @@ class Classic:
                 return first
             request = self.request()
         raise AssertionError("it asks without end")
+
+
+def topics_of(led: JoinGroupResponse) -> set[str]:
+    return {topic for member in led.members for topic in decode_embedded(ConsumerProtocolSubscription, member.metadata).topics}
 
 
 def rows(has: Has) -> tuple[TopicPartition, ...]:

@@ -55,7 +55,7 @@ def plan_join(
     """`member_id`: the request's own, or a new one."""
     assert member_id and request.protocols
     try:
-        subscription = decode_embedded(request.protocols[0].metadata)  # in all of them it is the same
+        subscription = decode_embedded(ConsumerProtocolSubscription, request.protocols[0].metadata)
     except Corrupt:
         return ErrorCode.INCONSISTENT_GROUP_PROTOCOL
     draft = Draft(group, config, image)
