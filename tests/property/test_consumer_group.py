@@ -44,6 +44,7 @@ class World(Consumers):
         self.protocol = protocol  # of the classic members
         self.clients: dict[str, Consumer | Classic] = {}
         self.under_way: dict[str, int] = {}
+        self.sent_at: dict[str, int] = {}
         self.silent_since: dict[str, int] = {}
         self.epoch = 0
 
@@ -58,10 +59,13 @@ class World(Consumers):
         return len(self.asked)
 
     def post(self, name: str, request: Any) -> None:
+        assert name not in self.under_way
+        self.ask_later(name, request)
         self.hear()
-        if name not in self.under_way:
-            self.under_way[name] = self.send(request)
-            self.hear()
+
+    def ask_later(self, name: str, request: Any) -> None:
+        self.sent_at[name] = self.now
+        self.under_way[name] = self.send(request)
 
     def hear(self) -> None:
         for _ in range(100):
@@ -69,13 +73,13 @@ class World(Consumers):
             for name in heard:
                 client, answer = self.clients[name], self.answers[self.under_way.pop(name)]
                 if isinstance(client, Consumer):
-                    self.heard(client, answer)
+                    self.heard(name, client, answer)
                     continue
                 goes_on = client.heard(answer)
                 if E(answer.error_code) in (E.NONE, E.REBALANCE_IN_PROGRESS):
-                    self.silent_since[name] = self.now
+                    self.silent_since[name] = self.sent_at[name]
                 if goes_on:
-                    self.under_way[name] = self.send(client.request())
+                    self.ask_later(name, client.request())
                 elif E(answer.error_code) is E.FENCED_INSTANCE_ID:
                     del self.clients[name]
             self.law()
@@ -83,21 +87,19 @@ class World(Consumers):
                 return
         raise AssertionError("they ask without end")
 
-    def heard(self, client: Consumer, answer: ConsumerGroupHeartbeatResponse) -> None:
+    def heard(self, name: str, client: Consumer, answer: ConsumerGroupHeartbeatResponse) -> None:
         match E(answer.error_code):
             case E.NONE if answer.member_epoch >= 0:
                 client.took(answer)
-                self.silent_since[self.name_of(client)] = self.now
+                self.silent_since[name] = self.sent_at[name]
             case error if error in FAILED:
                 client.has, client.epoch = set(), 0  # it abandons everything
             case error:
                 assert error in (E.COORDINATOR_NOT_AVAILABLE, E.NOT_COORDINATOR, E.UNRELEASED_INSTANCE_ID), error
 
-    def name_of(self, client: Consumer | Classic) -> str:
-        return next(name for name, known in self.clients.items() if known is client)
-
     def law(self) -> None:
-        """A client whose session is over does not consume: it knows that itself."""
+        """A client whose session is over does not consume: it knows that itself, by when it sent the last request that
+        was answered."""
         owners: dict[tuple[str, int], str] = {}
         for name, client in self.clients.items():
             if client.epoch and self.now - self.silent_since.get(name, self.now) < SESSION_MS:

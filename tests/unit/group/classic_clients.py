@@ -151,7 +151,11 @@ class Classic:
                 self.led, self.next = (answer if is_leader else None), "sync"
                 return True
             case SyncGroupResponse():
-                given = decode_embedded(ConsumerProtocolAssignment, answer.assignment).assigned_partitions if answer.assignment else ()
+                given = (
+                    decode_embedded(ConsumerProtocolAssignment, answer.assignment).assigned_partitions
+                    if answer.assignment
+                    else ()
+                )
                 was, self.has = self.has, {(row.topic, p) for row in given for p in row.partitions}
                 must_give_back = not self.is_eager and bool(was - self.has)
                 self.next = "join" if must_give_back else "beat"
@@ -181,7 +185,11 @@ class Classic:
 
 
 def topics_of(led: JoinGroupResponse) -> set[str]:
-    return {topic for member in led.members for topic in decode_embedded(ConsumerProtocolSubscription, member.metadata).topics}
+    return {
+        topic
+        for member in led.members
+        for topic in decode_embedded(ConsumerProtocolSubscription, member.metadata).topics
+    }
 
 
 def rows(has: Has) -> tuple[TopicPartition, ...]:

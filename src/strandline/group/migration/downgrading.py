@@ -15,6 +15,7 @@ from strandline.group.consumer.group import ConsumerGroup
 from strandline.group.consumer.member import Member, Partitions, pairs
 from strandline.group.migration.embedded import embedded_assignment
 from strandline.metadata.image import Image
+from strandline.wire.compress import Corrupt
 from strandline.wire.messages.groups.consumer_protocol import PROTOCOL_TYPE, version_of
 from strandline.wire.messages.groups.group_records import (
     GroupKey,
@@ -23,7 +24,6 @@ from strandline.wire.messages.groups.group_records import (
     GroupValue,
     MemberMetadata,
 )
-from strandline.wire.compress import Corrupt
 
 Records = tuple[tuple[GroupKey, GroupValue | None], ...]
 

@@ -23,13 +23,13 @@ from strandline.group.migration.downgrading import Records, protocols_of, replac
 from strandline.group.migration.embedded import by_id
 from strandline.group.migration.upgrading import classic_metadata
 from strandline.metadata.image import Image
+from strandline.wire.compress import Corrupt
 from strandline.wire.messages.groups.consumer_protocol import (
     PROTOCOL_TYPE,
     ConsumerProtocolSubscription,
     decode_embedded,
 )
 from strandline.wire.messages.groups.join_group import JoinGroupRequest
-from strandline.wire.compress import Corrupt
 
 
 class Joined(Value, frozen=True):

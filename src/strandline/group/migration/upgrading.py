@@ -30,13 +30,14 @@ from strandline.group.consumer.stored import (
 )
 from strandline.group.migration.embedded import by_id
 from strandline.metadata.image import Image
+from strandline.wire.compress import Corrupt
 from strandline.wire.messages.consumer_groups.records import ClassicMemberMetadata, ClassicProtocol
 from strandline.wire.messages.groups.consumer_protocol import (
     PROTOCOL_TYPE,
     ConsumerProtocolAssignment,
+    ConsumerProtocolSubscription,
     decode_embedded,
 )
-from strandline.wire.compress import Corrupt
 
 # Assignors of Kafka's and librdkafka's clients. What they say in an assignment's user data, nobody needs.
 KNOWN_ASSIGNORS = ("range", "roundrobin", "sticky", "cooperative-sticky")
@@ -90,7 +91,11 @@ def member_of(group: Group, member: classic.Member, image: Image) -> tuple[Membe
     protocol = group.protocol if group.protocol in member.protocols else next(iter(member.protocols))
     subscription = decode_embedded(ConsumerProtocolSubscription, member.protocols[protocol])
     # A member that has just joined was never assigned anything.
-    assignment = decode_embedded(ConsumerProtocolAssignment, member.assignment) if member.assignment else ConsumerProtocolAssignment()
+    assignment = (
+        decode_embedded(ConsumerProtocolAssignment, member.assignment)
+        if member.assignment
+        else ConsumerProtocolAssignment()
+    )
     if assignment.user_data and protocol not in KNOWN_ASSIGNORS:
         raise UnknownAssignor
     assigned = by_id(assignment.assigned_partitions, image)
