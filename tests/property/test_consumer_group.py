@@ -169,6 +169,10 @@ class World(Consumers):
                 client.epoch, client.has = 0, set()
                 self.post(name, client.first())
             case "beat" | "lazy" | "subscribe" | "regex" | "assignor" if client.epoch:
+                if step == "subscribe":
+                    client.fields["subscribed_topic_names"] = TOPICS[choice % 4]
+                elif step == "regex":
+                    client.fields["subscribed_topic_regex"] = ("", "t", "u", "[tu]")[choice % 4]
                 says: dict[str, dict[str, Any]] = {
                     "beat": {"topic_partitions": client.owned()},
                     "subscribe": {"subscribed_topic_names": TOPICS[choice % 4], "topic_partitions": client.owned()},
@@ -202,16 +206,17 @@ def settle(world: World) -> list[Consumer | Classic]:
         world.hear()
     survivors = {n: c for n, c in world.clients.items() if (c.epoch if isinstance(c, Consumer) else c.next)}
     world.clients = dict(survivors)
-    for span in [SESSION_MS // 4] * 24 + [100] * 8:
+    for at, span in enumerate([SESSION_MS // 4] * 24 + [100] * 8):
         world.wait(span)
         for name, client in survivors.items():
-            report(world, name, client)
+            report(world, name, client, says_all=at == 0)
         world.commit()
         world.hear()
     return list(survivors.values())
 
 
-def report(world: World, name: str, client: Consumer | Classic) -> None:
+def report(world: World, name: str, client: Consumer | Classic, *, says_all: bool) -> None:
+    """`says_all`: as clients do after an error."""
     if isinstance(client, Classic):
         if client.next and name not in world.under_way:
             world.post(name, client.request())
@@ -220,7 +225,10 @@ def report(world: World, name: str, client: Consumer | Classic) -> None:
             world.hear()
     elif client.epoch == 0:
         client.join()
-    elif E(client.beat().error_code) is not E.NONE:
+    elif (
+        E(client.beat(**({"rebalance_timeout_ms": 60_000, **client.fields} if says_all else {})).error_code)
+        is not E.NONE
+    ):
         client.epoch, client.has = 0, set()
 
 

@@ -1,4 +1,4 @@
-"""KIP-848: groups of both protocols have one namespace. An empty group changes its protocol; one with members does not.
+"""KIP-848: groups of both protocols have one namespace. An empty group changes its protocol at once.
 
 Requests of the other protocol have the errors that Kafka has for them.
 """
@@ -28,23 +28,28 @@ def world() -> Consumers:
 @each(
     ("request_", "error"),
     [
-        (join_request(), E.INCONSISTENT_GROUP_PROTOCOL),
+        (join_request(), E.MEMBER_ID_REQUIRED),
+        (join_request("m"), E.INCONSISTENT_GROUP_PROTOCOL),
+        (join_request("m", protocol_type="connect"), E.INCONSISTENT_GROUP_PROTOCOL),
+        (join_request("m", protocols={}), E.INCONSISTENT_GROUP_PROTOCOL),
+        (join_request("m", session=1), E.INVALID_SESSION_TIMEOUT),
+        (join_request("m" * 40_000), E.INVALID_REQUEST),
         (SyncGroupRequest(group_id="g", member_id="a", generation_id=1), E.UNKNOWN_MEMBER_ID),
         (HeartbeatRequest(group_id="g", member_id="a", generation_id=1), E.UNKNOWN_MEMBER_ID),
     ],
 )
-def test_members_of_the_classic_protocol_are_refused_by_a_group_of_the_other(request_: object, error: E) -> None:
+def test_requests_of_the_classic_protocol_that_a_group_of_the_other_refuses(request_: object, error: E) -> None:
     world = Consumers()
     world.consumer("a")
     assert E(world.ask(request_).error_code) is error
-    left = world.ask(LeaveGroupRequest(group_id="g", members=(MemberIdentity(member_id="a"),)))
+    left = world.ask(LeaveGroupRequest(group_id="g", members=(MemberIdentity(member_id="b"),)))
     assert E(left.members[0].error_code) is E.UNKNOWN_MEMBER_ID
     assert world.consumers.members.keys() == {"a"}
 
 
 def test_members_of_the_consumer_protocol_are_refused_by_a_classic_group_with_members(world: Consumers) -> None:
     world.stable()
-    for epoch in (0, 1, -1):
+    for epoch in (1, -1):
         refused = world.ask(replace(Consumer(world, "a").first(), member_epoch=epoch))
         assert error_of(refused) == (E.GROUP_ID_NOT_FOUND, "Group g is not a consumer group.")
     assert len(world.group.members) == 1

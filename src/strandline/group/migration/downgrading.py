@@ -1,7 +1,9 @@
 """A consumer group becomes a classic one, when its last member of the consumer protocol is gone (KIP-848, "Downgrade").
 
-The group's record has its members with what the target assignment gives them. It names no leader if the members must
-join again: then a coordinator that loads it begins that rebalance, as the one that wrote it has.
+The group's record has its members with what they own. Kafka's has what the target assignment gives them. Nobody is
+assigned it from there; but if the group goes back to the consumer protocol at once, the record says who owns what. It
+names no leader if the members must join again. A coordinator that loads it then begins that rebalance, as the one that
+wrote it has.
 """
 
 from collections.abc import Collection
@@ -12,7 +14,7 @@ from strandline.group.classic.group import Group
 from strandline.group.config import BIDIRECTIONAL, DOWNGRADE, GroupConfig
 from strandline.group.consumer.ending import tombstones_of_all
 from strandline.group.consumer.group import ConsumerGroup
-from strandline.group.consumer.member import Member, Partitions, pairs
+from strandline.group.consumer.member import Member, pairs
 from strandline.group.migration.embedded import embedded_assignment
 from strandline.metadata.image import Image
 from strandline.wire.compress import Corrupt
@@ -35,7 +37,7 @@ def downgraded(
     Kafka looks only when a member of the consumer protocol goes. Here it may also be one of the classic protocol: the
     policy may not have permitted it before."""
     remaining = [member for member in group.members.values() if member.member_id not in gone]
-    return records_of(group, remaining, group.target, config, image, now, must_rebalance=True)
+    return records_of(group, remaining, config, image, now, must_rebalance=True)
 
 
 def replaced(
@@ -52,14 +54,12 @@ def replaced(
     if holder.classic is not None:
         return None  # nothing has changed
     members = [new if member.member_id == holder.member_id else member for member in group.members.values()]
-    target = {**group.target, new.member_id: group.target.get(holder.member_id, {})}
-    return records_of(group, members, target, config, image, now, must_rebalance=must_rebalance)
+    return records_of(group, members, config, image, now, must_rebalance=must_rebalance)
 
 
 def records_of(
     group: ConsumerGroup,
     members: list[Member],
-    target: dict[str, Partitions],
     config: GroupConfig,
     image: Image,
     now: Instant,
@@ -74,7 +74,7 @@ def records_of(
     if protocol is None:
         return None
     try:
-        rows = tuple(member_row(member, protocol, target.get(member.member_id, {}), image) for member in members)
+        rows = tuple(member_row(member, protocol, image) for member in members)
     except Corrupt:
         return None  # no classic member can have joined so: another writer's record
     value = GroupMetadataValue(
@@ -114,9 +114,10 @@ def protocols_of(member: Member) -> dict[str, bytes]:
     return {protocol.name: bytes(protocol.metadata) for protocol in member.classic.supported_protocols}
 
 
-def member_row(member: Member, protocol: str, target: Partitions, image: Image) -> MemberMetadata:
+def member_row(member: Member, protocol: str, image: Image) -> MemberMetadata:
     assert member.classic is not None
     subscription = protocols_of(member)[protocol]
+    owned = [*pairs(member.assigned), *pairs(member.revoking)]
     return MemberMetadata(
         member_id=member.member_id,
         group_instance_id=member.instance_id,
@@ -125,5 +126,5 @@ def member_row(member: Member, protocol: str, target: Partitions, image: Image) 
         rebalance_timeout=member.rebalance_timeout_ms,
         session_timeout=member.classic.session_timeout_ms,
         subscription=subscription,
-        assignment=embedded_assignment(pairs(target), image, version_of(subscription)),
+        assignment=embedded_assignment(owned, image, version_of(subscription)),
     )
