@@ -220,6 +220,16 @@ def test_what_a_cooperative_member_still_has_is_given_to_nobody_before_it_gives_
     assert [len(x.has) for x in (a, b, c)] == [2, 2, 2] and all_owned(world, a, b, c)
 
 
+def test_the_subscription_is_that_of_the_protocol_that_the_group_has_chosen(world: Migrating) -> None:
+    other = encode_embedded(ConsumerProtocolSubscription(topics=("u",)), 3)
+    a = world.enter(protocols={"roundrobin": other, EAGER: SUBSCRIPTION})
+    b = world.enter(protocols={EAGER: SUBSCRIPTION})
+    again = world.join(a[0], protocols={"roundrobin": other, EAGER: SUBSCRIPTION})
+    assert (world.joined(again).protocol_name, world.joined(b[1]).protocol_name) == (EAGER, EAGER)
+    world.consumer("c")
+    assert world.member(a[0]).topics == {"t"}
+
+
 # --- classic members in a consumer group
 
 
@@ -427,6 +437,32 @@ def test_a_group_that_may_not_go_back_goes_on_with_classic_members(config: dict[
     assert all_owned(world, *clients), "they notice new partitions by themselves"
 
 
+def test_what_a_member_has_not_given_back_is_its_own_through_both_moves() -> None:
+    world = of_six()
+    a, b = pair(world)
+    c = world.consumer("c")
+    number = world.send(a.join_request())
+    world.commit()
+    assert (world.answers[number].error_code, len(world.held(world.member(a.member_id).revoking))) == (0, 1)
+    c.leave()
+    assert world.group.state is State.PREPARING_REBALANCE
+    d = world.consumer("d")
+    assert not d.has & (a.has | b.has)
+    world.go_on(a, b, d)
+    assert [len(x.has) for x in (a, b, d)] == [2, 2, 2] and all_owned(world, a, b, d)
+
+
+def test_members_of_the_last_target_assignment_keep_what_they_have_until_they_join_again() -> None:
+    world, a, b, c = mixed()
+    d = world.consumer("d")
+    world.go_on(a, b, c, d)
+    c.leave()  # a new epoch, for which nobody has computed an assignment
+    d.leave()
+    assert world.heartbeat(a.member_id, a.generation) is E.REBALANCE_IN_PROGRESS
+    world.go_on(a, b)
+    assert all_owned(world, a, b)
+
+
 def test_a_coordinator_that_loads_a_group_on_its_way_back_goes_on_with_that(world: Migrating) -> None:
     world, a, b, c = mixed()
     c.leave()
@@ -457,6 +493,37 @@ def test_a_static_member_comes_back_with_the_classic_protocol(is_settled: bool) 
     assert world.group.static == {"i": d.member_id}
     assert all_owned(world, a, d)
     assert E(world.ask(c.request()).error_code) is E.GROUP_ID_NOT_FOUND
+
+
+def test_a_static_member_whose_group_has_a_newer_epoch_begins_a_rebalance(world: Migrating) -> None:
+    c, d = world.consumer("c", instance="i"), world.consumer("d")
+    a = world.classic()
+    world.go_on(a, c, d)
+    d.leave()
+    e = Classic(world, instance="i")
+    e.play(e.begin())
+    assert world.group.state is State.PREPARING_REBALANCE
+    world.go_on(a, e)
+    assert all_owned(world, a, e)
+
+
+def test_a_static_member_does_not_slip_in_while_another_has_too_much(world: Migrating) -> None:
+    world.consumer("c", instance="i").beat()
+    a, d = world.classic(), Classic(world)
+    d.play(d.begin())  # its share is not free yet
+    e = Classic(world, instance="i")
+    e.play(e.begin())
+    assert world.group.state is State.PREPARING_REBALANCE
+    world.go_on(a, d, e)
+    assert all_owned(world, a, d, e)
+
+
+def test_a_classic_member_that_joins_does_not_hide_new_topics_from_an_expression(world: Migrating) -> None:
+    c = world.consumer("c", subscribed_topic_names=(), subscribed_topic_regex="t.*")
+    world.create("t2")
+    world.classic(topics=("u",))
+    c.beat()
+    assert world.consumers.topics_of(world.member("c")) == {"t", "t2"}
 
 
 def test_a_static_member_of_the_classic_protocol_comes_back_with_the_other(world: Migrating) -> None:

@@ -79,7 +79,8 @@ def records_of(
         return None  # no classic member can have joined so: another writer's record
     value = GroupMetadataValue(
         protocol_type=PROTOCOL_TYPE,
-        generation=max(group.epoch, group.target_epoch),
+        # No member has a later epoch. Those that have this one join again with what they have; others are fenced.
+        generation=group.target_epoch if group.target_epoch > 0 else group.epoch,
         protocol=protocol,
         leader=None if must_rebalance else members[0].member_id,
         current_state_timestamp=now,
