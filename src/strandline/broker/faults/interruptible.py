@@ -126,7 +126,7 @@ FUNCTIONS = {
         "ConsumerHeartbeats.plan",
         "ConsumerHeartbeats.session_ms",
         "ConsumerHeartbeats.why_off",
-        "group_for",
+        "ConsumerHeartbeats.group_for",
         "refusal",
         "was_classic",
         "why_invalid",
