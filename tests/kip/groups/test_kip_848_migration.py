@@ -336,6 +336,7 @@ def test_a_sync_that_does_not_fit_is_refused(generation: int, changes: dict[str,
 def test_members_share_a_protocol_with_which_they_could_go_back(world: Migrating) -> None:
     world.consumer("c")
     both = {EAGER: SUBSCRIPTION, "roundrobin": SUBSCRIPTION}
+    assert world.ask(join_request("a", protocols={"sticky": SUBSCRIPTION})).error_code == E.NONE
     assert world.ask(join_request("a", protocols=both)).error_code == E.NONE
     assert (
         E(world.ask(join_request("b", protocols={"sticky": SUBSCRIPTION})).error_code) is E.INCONSISTENT_GROUP_PROTOCOL
