@@ -209,7 +209,7 @@ def find(draft: Draft, request: ConsumerGroupHeartbeatRequest, owned: Partitions
 def take_over(draft: Draft, holder: Member, request: ConsumerGroupHeartbeatRequest) -> Member | Refused:
     """A static member comes back, perhaps with another id: it has what it had, if it had said that it would. One that
     spoke the classic protocol until now need not have, as with that protocol."""
-    if holder.epoch != AWAY and holder.classic is None:
+    if holder.epoch != AWAY and holder.classic is None:  # guard: instance-id-taken-from-a-living-member
         return Refused(
             ErrorCode.UNRELEASED_INSTANCE_ID,
             f"Static member {request.member_id} with instance id {request.instance_id} cannot join the group because "

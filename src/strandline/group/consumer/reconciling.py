@@ -54,7 +54,7 @@ def towards(
     for topic_id, partition in pairs(target):
         if partition in kept.get(topic_id, ()):
             continue
-        if owner_of(topic_id, partition) in (None, member.member_id):
+        if owner_of(topic_id, partition) in (None, member.member_id):  # guard: partition-given-before-it-is-released
             assigned.setdefault(topic_id, {})[partition] = target_epoch
         else:
             must_wait = True

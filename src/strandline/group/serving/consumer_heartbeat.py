@@ -138,7 +138,7 @@ class ConsumerHeartbeats:
             return error, effects if error is ErrorCode.NONE else effects + answer(error)
         if proof is None:
             return ErrorCode.NONE, answer(ErrorCode.NONE)
-        proof.wait(answer)
+        proof.wait(answer)  # guard: heartbeat-answered-before-its-group-is-committed
         return ErrorCode.NONE, []
 
     def heard(self, shard: Shard, group_id: str, plan: Plan, now: Instant) -> None:

@@ -34,6 +34,7 @@ from strandline.wire.messages.groups.offset_fetch import (
 E = ErrorCode
 LEAVES, BE_BACK = -1, -2  # epochs
 REBALANCE_MS = 1000
+HURRIED_MS = (2, 40)
 SILENT_MS = (400, 4000)  # sometimes longer than a session
 FENCED = (E.FENCED_MEMBER_EPOCH, E.UNKNOWN_MEMBER_ID, E.GROUP_ID_NOT_FOUND)  # it has nothing, and joins again
 ENDED = (E.FENCED_INSTANCE_ID, E.UNRELEASED_INSTANCE_ID)  # a real client ends, and somebody starts it again
@@ -87,7 +88,7 @@ class Heartbeating(Coordinated):
         yield from self.learn_topic()
         while not self.is_stopped:
             if (yield from self.beat()):
-                yield from self.reconcile()
+                self.reconcile()
                 yield from self.work()
                 yield from self.whim()
             yield self.pause(self.habits.heartbeat_ms // 2, self.habits.heartbeat_ms * 3 // 2)
@@ -100,7 +101,8 @@ class Heartbeating(Coordinated):
     def beat(self) -> Asking:
         """True: it is a member."""
         said = frozenset(self.owned)
-        answer = yield from self.ask(self.heartbeat(said))
+        hurried = self.rng.randrange(8) == 0 and not self.is_steady  # it asks again before this can be committed
+        answer = yield from self.ask(self.heartbeat(said), timeout_ms=self.pause(*HURRIED_MS) if hurried else 1500)
         if answer is None:
             self.must_say_all, self.reported = True, None
             return False
@@ -168,7 +170,7 @@ class Heartbeating(Coordinated):
 
     # --- what it owns
 
-    def reconcile(self) -> Asking:
+    def reconcile(self) -> None:
         lost, gained = self.owned - self.target, self.target - self.owned
         if lost:
             if self.habits.is_stubborn and not self.is_refusing and self.rng.randrange(4) == 0:
@@ -177,7 +179,7 @@ class Heartbeating(Coordinated):
             if self.is_refusing:
                 return
             if self.rng.randrange(3) == 0:
-                yield self.pause(20, 200)
+                return  # not yet: it goes on sending heartbeats
             self.owned -= lost
             self.revoked += len(lost)
             for at in lost:
@@ -248,9 +250,9 @@ class Heartbeating(Coordinated):
     # --- what it does beside that
 
     def whim(self) -> Asking:
-        if self.is_steady or self.rng.randrange(5):
+        if self.is_steady or self.rng.randrange(4):
             return
-        match self.rng.randrange(7):
+        match self.rng.randrange(8):
             case 0:
                 yield from self.leave(BE_BACK if self.habits.instance_id and self.rng.randrange(3) else LEAVES)
                 yield self.pause(20, 600)
@@ -262,7 +264,7 @@ class Heartbeating(Coordinated):
                 self.report("hangs")
                 yield self.pause(*SILENT_MS)
                 yield from self.work()  # as if nothing had happened
-            case 3:
+            case 3 | 4:
                 yield from self.speak_as_before()
             case _ if len(self.habits.interests) > 1:
                 self.subscription = self.rng.choice(self.habits.interests)

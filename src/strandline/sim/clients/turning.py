@@ -33,7 +33,7 @@ class Turning(Client):
             if self.is_stopped or member.acked >= enough:
                 break
             if (yield from member.beat()):
-                yield from member.reconcile()
+                member.reconcile()
                 yield from member.work()
             yield self.pause(20, 100)
         yield from member.leave(LEAVES)
