@@ -35,6 +35,7 @@ E = ErrorCode
 LEAVES, BE_BACK = -1, -2  # epochs
 REBALANCE_MS = 1000
 HURRIED_MS = (2, 40)
+PAST_MAX = 3  # epochs that a member remembers: the first of these is none that the coordinator accepts
 SILENT_MS = (400, 4000)  # sometimes longer than a session
 FENCED = (E.FENCED_MEMBER_EPOCH, E.UNKNOWN_MEMBER_ID, E.GROUP_ID_NOT_FOUND)  # it has nothing, and joins again
 ENDED = (E.FENCED_INSTANCE_ID, E.UNRELEASED_INSTANCE_ID)  # a real client ends, and somebody starts it again
@@ -115,7 +116,7 @@ class Heartbeating(Coordinated):
         assert answer.member_epoch > 0, f"{self.name} is in epoch {answer.member_epoch}"
         if answer.member_epoch != self.epoch:
             self.report(f"is in epoch {answer.member_epoch} of {self.group}")
-            self.epochs = [*self.epochs[-2:], (self.epoch, said)] if self.epoch else []
+            self.epochs = [*self.epochs[1 - PAST_MAX :], (self.epoch, said)] if self.epoch else []
         self.epoch, self.must_say_all, self.reported = answer.member_epoch, False, said
         if answer.assignment is not None:
             self.target = {
@@ -250,9 +251,13 @@ class Heartbeating(Coordinated):
     # --- what it does beside that
 
     def whim(self) -> Asking:
-        if self.is_steady or self.rng.randrange(4):
+        if self.is_steady:
             return
-        match self.rng.randrange(8):
+        if len(self.epochs) == PAST_MAX and self.rng.randrange(6) == 0:
+            yield from self.speak_as_before()
+        if self.rng.randrange(5):
+            return
+        match self.rng.randrange(6):
             case 0:
                 yield from self.leave(BE_BACK if self.habits.instance_id and self.rng.randrange(3) else LEAVES)
                 yield self.pause(20, 600)
@@ -264,8 +269,6 @@ class Heartbeating(Coordinated):
                 self.report("hangs")
                 yield self.pause(*SILENT_MS)
                 yield from self.work()  # as if nothing had happened
-            case 3 | 4:
-                yield from self.speak_as_before()
             case _ if len(self.habits.interests) > 1:
                 self.subscription = self.rng.choice(self.habits.interests)
                 self.must_say_all = True
@@ -274,8 +277,6 @@ class Heartbeating(Coordinated):
     def speak_as_before(self) -> Asking:
         """An older state of the same process, as of a machine that was suspended and copied, sends what it would have
         sent then: a heartbeat, and a commit in a partition that it does not own any more. Both must be refused."""
-        if len(self.epochs) < 3:
-            return
         epoch, owned = self.epochs[0]
         self.report(f"speaks as in epoch {epoch}")
         request = ConsumerGroupHeartbeatRequest(
