@@ -284,12 +284,28 @@ def test_a_member_that_does_not_join_or_does_not_sync_in_time_is_fenced(world: M
         assert world.consumers.members.keys() == {"c"}, does
 
 
+def test_a_member_that_changes_its_protocol_need_not_join_any_more(world: Migrating) -> None:
+    c, a = world.consumer("c"), world.classic()
+    c.beat(subscribed_topic_names=("t", "u"))
+    assert world.heartbeat(a.member_id, a.generation) is E.REBALANCE_IN_PROGRESS
+    same = world.consumer(a.member_id)
+    for _ in range(3):
+        world.wait(30_000)
+        world.go_on(c, same)
+    assert world.consumers.members.keys() == {"c", a.member_id}
+
+
 def test_a_member_has_the_session_timeout_that_it_brings(world: Migrating) -> None:
     c = world.consumer("c")
     a = world.classic()
     world.ask(replace(a.join_request(), session_timeout_ms=10_000))
     world.ask(a.request() if a.next == "sync" else replace(a.join_request(), session_timeout_ms=10_000))
-    world.wait(10_000)
+    world.wait(9_000)
+    world.move_away()
+    world.take_over(1)
+    world.wait(9_999)
+    assert a.member_id in world.consumers.members, "a whole session with the new coordinator"
+    world.wait(1)
     assert c.beat().error_code == E.NONE
     assert a.member_id not in world.consumers.members
 
@@ -462,6 +478,19 @@ def test_members_of_the_last_target_assignment_keep_what_they_have_until_they_jo
     assert world.heartbeat(a.member_id, a.generation) is E.REBALANCE_IN_PROGRESS
     world.go_on(a, b)
     assert all_owned(world, a, b)
+
+
+def test_a_group_that_went_back_knows_all_protocols_of_its_members(world: Migrating) -> None:
+    a = Classic(world)
+    a.protocols = (COOPERATIVE, EAGER)
+    a.play(a.begin())
+    c = world.consumer("c")
+    world.go_on(a, c)
+    c.leave()
+    assert world.group.protocol == COOPERATIVE
+    refused = world.answers[world.join(protocols={"sticky": SUBSCRIPTION})]
+    assert E(refused.error_code) is E.INCONSISTENT_GROUP_PROTOCOL
+    assert E(world.answers[world.join(protocols={EAGER: SUBSCRIPTION})].error_code) is E.MEMBER_ID_REQUIRED
 
 
 def test_a_coordinator_that_loads_a_group_on_its_way_back_goes_on_with_that(world: Migrating) -> None:

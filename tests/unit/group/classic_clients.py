@@ -35,7 +35,7 @@ class Classic:
         version: int = 3,
     ) -> None:
         self.world = world
-        self.protocols = (protocol,)
+        self.protocols: tuple[str, ...] = (protocol,)
         self.topics = topics
         self.instance = instance
         self.version = version  # of the embedded protocol
