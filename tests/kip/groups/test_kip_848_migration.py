@@ -361,6 +361,19 @@ def test_members_share_a_protocol_with_which_they_could_go_back(world: Migrating
     assert E(world.ask(join_request("a", protocols={EAGER: SUBSCRIPTION})).error_code) is E.INCONSISTENT_GROUP_PROTOCOL
 
 
+def test_a_member_that_was_removed_gives_up_what_it_had_before_it_joins(world: Migrating) -> None:
+    a = world.classic()
+    world.wait(SESSION_MS)
+    c = world.consumer("c")
+    assert len(a.has) == len(c.has) == 6
+    a.next = "join"
+    number = world.send(a.request())
+    assert E(world.answers[number].error_code) is E.UNKNOWN_MEMBER_ID
+    a.heard(world.answers[number])
+    world.go_on(a, c)
+    assert all_owned(world, a, c)
+
+
 def test_whoever_names_an_instance_must_be_its_member(world: Migrating) -> None:
     world.consumer("c", instance="i")
     for member_id, instance, error in (("m", "j", E.UNKNOWN_MEMBER_ID), ("m", "i", E.FENCED_INSTANCE_ID)):

@@ -60,7 +60,8 @@ def plan_join(
         return ErrorCode.INCONSISTENT_GROUP_PROTOCOL
     draft = Draft(group, config, image)
     holder = group.members.get(group.static.get(request.group_instance_id or "", ""))
-    before = find(draft, holder, request, member_id)
+    owned = by_id(subscription.owned_partitions, image)
+    before = find(draft, holder, request, member_id, owned)
     if isinstance(before, ErrorCode):
         return before
     is_new = before.member_id not in draft.members
@@ -74,7 +75,6 @@ def plan_join(
     draft.renew(must=is_new or is_changed or draft.assignor() != assignor)
     # A regular expression that matches other topics now is resolved with a heartbeat of the consumer protocol.
     has_looked = draft.has_looked and not draft.regexes
-    owned = by_id(subscription.owned_partitions, image)
     if holder is not None and holder.member_id != member_id:
         found = downgraded_with(draft, holder, after, owned, now)
         if found is not None:
@@ -110,10 +110,16 @@ def supported_by(members: Iterable[Member], names: Collection[str]) -> bool:
     return bool(common)
 
 
-def find(draft: Draft, holder: Member | None, request: JoinGroupRequest, member_id: str) -> Member | ErrorCode:
-    """The member as it is, or as it begins."""
+def find(
+    draft: Draft, holder: Member | None, request: JoinGroupRequest, member_id: str, owned: Partitions
+) -> Member | ErrorCode:
+    """The member as it is, or as it begins. One that is not known, and owns partitions, was removed: it must give them
+    up before it joins (Kafka takes it in)."""
     if request.group_instance_id is None or (holder is None and not request.member_id):
-        return draft.members.get(member_id) or Member(member_id)
+        known = draft.members.get(member_id)
+        if known is None and request.member_id and owned:
+            return ErrorCode.UNKNOWN_MEMBER_ID
+        return known or Member(member_id)
     if request.member_id:
         if holder is None:
             return ErrorCode.UNKNOWN_MEMBER_ID
