@@ -2,7 +2,8 @@
 
 from tests.planted.planted import Planted, table
 from tests.planted.rows.compacting import COMPACTING
-from tests.planted.rows.consuming import CONSUMING
+from tests.planted.rows.consumers.consuming import CONSUMING
+from tests.planted.rows.consumers.rebalancing import PROMISED, SETTLED
 from tests.planted.rows.controlling import CONTROLLING
 from tests.planted.rows.coordinating import COORDINATING
 from tests.planted.rows.directories import DIRECTORIES
@@ -10,7 +11,6 @@ from tests.planted.rows.eligible import ELIGIBLE
 from tests.planted.rows.last_replicas import LAST_REPLICAS
 from tests.planted.rows.metadata_quorum import METADATA_QUORUM
 from tests.planted.rows.permitting import PERMITTING
-from tests.planted.rows.rebalancing import PROMISED, SETTLED
 from tests.planted.rows.replication import REPLICATION
 from tests.planted.rows.storing import STORING
 from tests.planted.rows.strangers import STRANGERS

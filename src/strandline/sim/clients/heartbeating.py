@@ -270,9 +270,11 @@ class Heartbeating(Coordinated):
                 yield self.pause(*SILENT_MS)
                 yield from self.work()  # as if nothing had happened
             case _ if len(self.habits.interests) > 1:
-                self.subscription = self.rng.choice(self.habits.interests)
-                self.must_say_all = True
-                self.report(f"subscribes to {self.subscription}")
+                self.subscribe(self.rng.choice(self.habits.interests))
+
+    def subscribe(self, subscription: tuple[str, ...] | str) -> None:
+        self.subscription, self.must_say_all = subscription, True
+        self.report(f"subscribes to {self.subscription}")
 
     def speak_as_before(self) -> Asking:
         """An older state of the same process, as of a machine that was suspended and copied, sends what it would have
@@ -287,7 +289,9 @@ class Heartbeating(Coordinated):
             topic_partitions=rows_of(owned),
         )
         yield from self.ask(request)
-        lost = sorted(at for at in owned - self.owned - self.target if at[0] == self.topic_id)
+        # What it has not reported to have given back, it may still commit.
+        kept = owned if self.reported is None else self.owned | self.target | self.reported
+        lost = sorted(at for at in owned - kept if at[0] == self.topic_id)
         if lost:
             answer = yield from self.ask(self.commit_of(lost[0], 0, epoch), 9)
             error = None if answer is None else E(answer.topics[0].partitions[0].error_code)

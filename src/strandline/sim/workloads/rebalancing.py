@@ -14,6 +14,8 @@ GROWING, CHANGING, EXTRA = "growing", "changing", "extra"
 FIRST_SIZE, LAST_SIZE = 3, 8  # of the growing topic
 BOTH = (GROWING, CHANGING)
 REGEX = "(gr|ch|ex).*"
+LATE = "extra-late"  # there is none before faults have ended
+LAST_CHANGES = 4
 EVEN, MIXED = "even", "mixed"  # groups of the consumer protocol
 
 
@@ -68,6 +70,7 @@ class Rebalancing(Workload):
             )
         ]
         self.reshaper = Reshaper(self.stage, "xz", self.admin)
+        self.changes = 0
         shared: dict[int, int] = {}
         classic = [Member(self.stage, name, "classic", GROWING, shared) for name in ("za", "zb")]
         self.turning = Turning(self.stage, "xt", "turning", GROWING)
@@ -82,14 +85,35 @@ class Rebalancing(Workload):
             member.is_steady = True
 
     def why_not_settled(self, topics: Mapping[str, tuple[Uuid, int]]) -> str | None:
+        """They are at their targets, and once more after each of the last changes. Nobody comes or goes meanwhile,
+        which would make a group look at everything."""
         if not self.reshaper.is_done or self.admin.errands:
             return "topics are still changed"
         for group in (EVEN, MIXED):
             why = why_not_at_target([member for member in self.members if member.group == group], topics)
             if why is not None:
-                return f"{group}: {why}"
+                return f"{group}: {why}, after {self.changes} of the last changes"
         counts = [len(member.owned) for member in self.members if member.group == EVEN]
-        return f"{EVEN}: its members have {counts} partitions" if max(counts) - min(counts) > 1 else None
+        if max(counts) - min(counts) > 1:
+            return f"{EVEN}: its members have {counts} partitions"
+        if self.changes == LAST_CHANGES:
+            return None
+        self.change(self.changes, topics)
+        self.changes += 1
+        return "there is one more change"
+
+    def change(self, number: int, topics: Mapping[str, tuple[Uuid, int]]) -> None:
+        admin = self.admin
+        if number == 0:
+            admin.errands += [admin.delete(CHANGING), admin.create(CHANGING, topics[CHANGING][1])]
+        elif number == 1:
+            admin.errands.append(admin.create(LATE, 2))
+        elif number == 2:
+            admin.errands.append(admin.add_partitions(GROWING, topics[GROWING][1] + 1))
+        else:
+            for member in self.members:
+                if member.group == MIXED:
+                    member.subscribe(BOTH if member.subscription == REGEX else REGEX)
 
 
 def why_not_at_target(members: list[Heartbeating], topics: Mapping[str, tuple[Uuid, int]]) -> str | None:

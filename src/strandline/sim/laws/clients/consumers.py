@@ -49,7 +49,8 @@ class Consumers:
         self.epochs: list[tuple[int, int]] = []  # of the group, each with its offset
         self.ended_at = -1  # where the group was removed last
 
-    def take(self, key: ConsumerGroupKey, value: ConsumerGroupValue | None, offset: int, time: int) -> None:
+    def take(self, key: Any, value: Any, offset: int, time: int) -> None:
+        """`key`: a ConsumerGroupKey; `value`: its ConsumerGroupValue, or None for a tombstone."""
         match key, value:
             case r.ConsumerGroupMetadataKey(), r.ConsumerGroupMetadataValue():
                 last = self.epochs[-1][1] if self.epochs else 0
@@ -128,7 +129,7 @@ class Consumers:
             member, now = group.members[member_id], self.now_of(member_id)
             wants = value.instance_id, frozenset(value.subscribed_topic_names), value.subscribed_topic_regex or ""
             yield f"what {member_id} wants", wants, (member.instance_id, member.topics, member.regex)
-            has = (0, 0, frozenset(), frozenset())
+            has: tuple[int, int, frozenset[At], frozenset[At]] = (0, 0, frozenset(), frozenset())
             if now is not None:
                 has = now.epoch, now.state, now.assigned, now.revoking
             remembered = unfolded(member.assigned), unfolded(member.revoking)
