@@ -53,7 +53,7 @@ PROMISED: dict[str, Planted] = table(
     ),
     Planted(
         name="heartbeat-answered-before-its-group-is-committed",
-        how=Instead("effects = answer(ErrorCode.NONE)"),
+        how=Instead("return ErrorCode.NONE, answer(ErrorCode.NONE)"),
         trap="an answer needs its record",
         harm="a member that repeats its heartbeat is answered what the next coordinator does not know",
         seeds=(1, 1),

@@ -36,6 +36,7 @@ class Gone(Value, frozen=True):
     instance_id: str | None
     last: Said | None
     patience_ms: int  # its rebalance timeout
+    is_classic: bool  # it speaks the classic protocol, and its heartbeats are others
 
 
 class Consumers:
@@ -72,7 +73,8 @@ class Consumers:
         member: Any = self.last.get(r.ConsumerGroupMemberMetadataKey(group=self.group_id, member_id=member_id))
         instance_id = None if member is None else member.instance_id
         patience_ms = 0 if member is None else member.rebalance_timeout_ms
-        self.gone.append(Gone(offset, time, member_id, instance_id, self.now_of(member_id), patience_ms))
+        is_classic = member is not None and member.classic_member_metadata is not None
+        self.gone.append(Gone(offset, time, member_id, instance_id, self.now_of(member_id), patience_ms, is_classic))
         self.said.setdefault(member_id, []).append(None)
 
     def now_of(self, member_id: str) -> Said | None:

@@ -247,7 +247,7 @@ class Promises:
         instance = gone.instance_id
         if whom in heard.leaving or (instance is not None and (group.group_id, instance) in heard.leaving):
             return None
-        if gone.last is not None and gone.last.epoch == BE_BACK:
+        if gone.is_classic or (gone.last is not None and gone.last.epoch == BE_BACK):
             return None  # it has said so; it is replaced, or its session was over
         since = self.since(machine, group)
         silent_ms = gone.time - max(heard.members.get(whom, 0), since)
