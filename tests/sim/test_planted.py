@@ -10,7 +10,7 @@ from strandline.sim.runs.campaign import Worker
 from strandline.sim.runs.run import RunResult
 
 ROWS = [row for row in PLANTED.values() if row.found_by == "sim"]
-WITH_PLAN = [row for row in ROWS if row.path is not None]
+WITH_PLAN = list({row.path: row for row in ROWS if row.path is not None}.values())  # one for each plan
 JOBS = 2
 BROKEN = ("the process that ran this seed died", "the simulator crashed")  # that proves nothing
 

@@ -5,6 +5,7 @@ from tests.planted.changes import ALWAYS, NEVER, SKIP, Gives, Instead, Swap, Wit
 from tests.planted.planted import Planted, table
 
 REBALANCING = "rebalancing"
+PLAN = "rebalancing.json"  # short: a node fails and comes back, and another one is killed
 
 PROMISED: dict[str, Planted] = table(
     Planted(
@@ -13,7 +14,7 @@ PROMISED: dict[str, Planted] = table(
         trap="KIP-848",
         harm="two members consume one partition, and set each other's position back",
         seeds=(1, 1),
-        workload=REBALANCING,
+        plan=PLAN,
     ),
     Planted(
         name="revoked-before-it-is-reported",
@@ -21,7 +22,7 @@ PROMISED: dict[str, Planted] = table(
         trap="KIP-848",
         harm="a partition is given away while its owner consumes it",
         seeds=(1, 1),
-        workload=REBALANCING,
+        plan=PLAN,
     ),
     Planted(
         name="revoking-member-moved-on",
@@ -29,7 +30,7 @@ PROMISED: dict[str, Planted] = table(
         trap="KIP-848",
         harm="a partition that is being given back is given away with the owner's next heartbeat, whatever that says",
         seeds=(1, 1),
-        workload=REBALANCING,
+        plan=PLAN,
     ),
     Planted(
         name="silence-taken-for-a-report",
@@ -37,7 +38,7 @@ PROMISED: dict[str, Planted] = table(
         trap="KIP-848: a field that is null did not change",
         harm="a heartbeat that says nothing about partitions counts as one that owns none",
         seeds=(1, 1),
-        workload=REBALANCING,
+        plan=PLAN,
     ),
     Planted(
         name="heartbeat-answered-before-its-record-is-committed",
@@ -49,7 +50,7 @@ PROMISED: dict[str, Planted] = table(
         trap="an answer needs its record",
         harm="a member consumes what the next coordinator gives to another one",
         seeds=(1, 1),
-        workload=REBALANCING,
+        plan=PLAN,
     ),
     Planted(
         name="heartbeat-answered-before-its-group-is-committed",
@@ -73,7 +74,7 @@ PROMISED: dict[str, Planted] = table(
         trap="KIP-848",
         harm="a process that was taken for dead reports what it owned then, and what it owns is given away",
         seeds=(1, 1),
-        workload=REBALANCING,
+        plan=PLAN,
     ),
     Planted(
         name="older-epoch-commits",
@@ -81,7 +82,7 @@ PROMISED: dict[str, Planted] = table(
         trap="KIP-848, KIP-1251",
         harm="a member sets the position of the next owner back",
         seeds=(1, 1),
-        workload=REBALANCING,
+        plan=PLAN,
     ),
     Planted(
         name="stranger-commits-for-a-group",
@@ -96,7 +97,7 @@ PROMISED: dict[str, Planted] = table(
         how=NEVER,
         trap="KIP-848, KIP-345",
         harm="two processes with one instance id take each other's partitions all the time",
-        seeds=(1, 1),
+        seeds=(22, 22),
         workload=REBALANCING,
     ),
     Planted(
@@ -105,7 +106,7 @@ PROMISED: dict[str, Planted] = table(
         trap="KIP-848, KIP-345",
         harm="a static member has two ids, and the next coordinator gives its partitions to the one that is dead",
         seeds=(1, 1),
-        workload=REBALANCING,
+        plan=PLAN,
     ),
 )
 
@@ -116,7 +117,7 @@ SETTLED: dict[str, Planted] = table(
         trap="KIP-848",
         harm="a member that gives nothing back holds up its group for ever",
         seeds=(1, 1),
-        workload=REBALANCING,
+        plan=PLAN,
     ),
     Planted(
         name="session-without-end",
@@ -132,7 +133,7 @@ SETTLED: dict[str, Planted] = table(
         trap="KIP-848",
         harm="a new coordinator takes all members out that have not found it yet",
         seeds=(1, 1),
-        workload=REBALANCING,
+        plan=PLAN,
     ),
     Planted(
         name="heartbeat-begins-no-session",
@@ -156,7 +157,7 @@ SETTLED: dict[str, Planted] = table(
         trap="KIP-848, KIP-1101",
         harm="nobody consumes the new partitions of a topic",
         seeds=(1, 1),
-        workload=REBALANCING,
+        plan=PLAN,
     ),
     Planted(
         name="group-not-told-of-topics",
@@ -180,7 +181,7 @@ SETTLED: dict[str, Planted] = table(
         trap="KIP-848",
         harm="a subscription by expression never sees new topics",
         seeds=(1, 1),
-        workload=REBALANCING,
+        plan=PLAN,
     ),
     Planted(
         name="target-of-the-old-subscriptions",
