@@ -5,9 +5,10 @@ from pathlib import Path
 from strandline.sim.runs.campaign import Worker
 
 PLAN = Path(__file__).parents[1] / "planted" / "plans" / "rebalancing.json"
-FOUND_AT_ONCE = {  # bugs, each with what another part of the laws says of it
-    "partition-given-before-it-is-released": "the coordinator remembers",
+FOUND_AT_ONCE = {  # bugs, each with what is said of it
+    "partition-given-before-it-is-released": "of another member",
     "revoked-before-it-is-reported": "has not given it back",
+    "loaded-member-has-no-session": "which is silent for",
     "heartbeat-answered-before-its-record-is-committed": "is not committed",
 }
 

@@ -37,6 +37,7 @@ REBALANCE_MS = 1000
 HURRIED_MS = (2, 40)
 PAST_MAX = 3  # epochs that a member remembers: the first of these is none that the coordinator accepts
 SILENT_MS = (400, 4000)  # sometimes longer than a session
+LONG_MS = (1000, 6000)
 FENCED = (E.FENCED_MEMBER_EPOCH, E.UNKNOWN_MEMBER_ID, E.GROUP_ID_NOT_FOUND)  # it has nothing, and joins again
 ENDED = (E.FENCED_INSTANCE_ID, E.UNRELEASED_INSTANCE_ID)  # a real client ends, and somebody starts it again
 ELSEWHERE = (E.NOT_COORDINATOR, E.COORDINATOR_NOT_AVAILABLE)
@@ -102,7 +103,7 @@ class Heartbeating(Coordinated):
     def beat(self) -> Asking:
         """True: it is a member."""
         said = frozenset(self.owned)
-        hurried = self.rng.randrange(8) == 0 and not self.is_steady  # it asks again before this can be committed
+        hurried = self.rng.randrange(8) == 0  # it asks again before this can be committed
         answer = yield from self.ask(self.heartbeat(said), timeout_ms=self.pause(*HURRIED_MS) if hurried else 1500)
         if answer is None:
             self.must_say_all, self.reported = True, None
@@ -267,7 +268,7 @@ class Heartbeating(Coordinated):
                 yield self.pause(*SILENT_MS)
             case 2:
                 self.report("hangs")
-                yield self.pause(*SILENT_MS)
+                yield self.pause(*LONG_MS)
                 yield from self.work()  # as if nothing had happened
             case _ if len(self.habits.interests) > 1:
                 self.subscribe(self.rng.choice(self.habits.interests))

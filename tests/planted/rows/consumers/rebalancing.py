@@ -141,7 +141,7 @@ SETTLED: dict[str, Planted] = table(
         trap="KIP-848",
         harm="members are taken out although they send heartbeats",
         seeds=(1, 1),
-        workload=REBALANCING,
+        plan=PLAN,
     ),
     Planted(
         name="lost-answer-not-repeated",
@@ -165,7 +165,7 @@ SETTLED: dict[str, Planted] = table(
         trap="KIP-848",
         harm="nobody consumes the new partitions of a topic, until members change",
         seeds=(1, 1),
-        workload=REBALANCING,
+        plan=PLAN,
     ),
     Planted(
         name="hash-without-topic-ids",
@@ -173,7 +173,7 @@ SETTLED: dict[str, Planted] = table(
         trap="KIP-1101",
         harm="a topic that was deleted and created again is not consumed",
         seeds=(1, 1),
-        workload=REBALANCING,
+        plan=PLAN,
     ),
     Planted(
         name="expression-not-resolved-again",
@@ -192,7 +192,7 @@ SETTLED: dict[str, Planted] = table(
         trap="KIP-848",
         harm="a member that subscribes to something else gets what it wanted before",
         seeds=(1, 1),
-        workload=REBALANCING,
+        plan=PLAN,
     ),
     Planted(
         name="group-epoch-stands-still",
@@ -200,7 +200,7 @@ SETTLED: dict[str, Planted] = table(
         trap="KIP-848",
         harm="a group with other members keeps its target assignment",
         seeds=(1, 1),
-        workload=REBALANCING,
+        plan=PLAN,
     ),
     Planted(
         name="target-outlives-its-member",
@@ -208,7 +208,7 @@ SETTLED: dict[str, Planted] = table(
         trap="KIP-848",
         harm="the log of a group grows with each member that ever was, and no cleaner takes that away",
         seeds=(1, 1),
-        workload=REBALANCING,
+        plan=PLAN,
     ),
     Planted(
         name="member-outlives-its-tombstone",
@@ -216,6 +216,6 @@ SETTLED: dict[str, Planted] = table(
         trap="KIP-848",
         harm="a member that has left is assigned partitions for ever",
         seeds=(1, 1),
-        workload=REBALANCING,
+        plan=PLAN,
     ),
 )

@@ -237,12 +237,12 @@ class Promises:
         judged = max(heard.judged.get(group.group_id, 0), start)
         for gone in group.gone:
             if gone.offset >= judged:
-                why = self.why_kept(machine, heard, group, gone)
+                why = self.why_kept(machine, heard, group, gone, start)
                 assert why is None, f"{machine.name} takes {gone.member_id} out of {group.group_id}, {why}"
                 judged = gone.offset + 1
         heard.judged[group.group_id] = judged
 
-    def why_kept(self, machine: Machine, heard: Heard, group: Consumers, gone: Gone) -> str | None:
+    def why_kept(self, machine: Machine, heard: Heard, group: Consumers, gone: Gone, start: int) -> str | None:
         whom = group.group_id, gone.member_id
         instance = gone.instance_id
         if whom in heard.leaving or (instance is not None and (group.group_id, instance) in heard.leaving):
@@ -255,8 +255,10 @@ class Promises:
         if silent_ms >= session_ms:
             return None
         last = gone.last
-        if last is not None and last.state == UNREVOKED and gone.time - max(last.time, since) >= gone.patience_ms:
-            return None
+        if last is not None and last.state == UNREVOKED:
+            asked = last.time if last.offset >= start else since  # an earlier coordinator had another clock
+            if gone.time - asked >= gone.patience_ms:
+                return None
         return f"which is silent for {silent_ms} ms of {session_ms}"
 
     def since(self, machine: Machine, group: Consumers) -> int:
