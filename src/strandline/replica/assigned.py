@@ -15,6 +15,7 @@ from strandline.base.errors import ErrorCode
 from strandline.base.ids import INTERNAL_TOPICS, TopicIdPartition, TopicPartition, Uuid
 from strandline.base.ports import DiskError
 from strandline.base.time import Instant
+from strandline.base.timers import Alarm
 from strandline.metadata.image import Partition, directory_of
 from strandline.replica.hosting.host import Host
 from strandline.replica.hosting.hosted import Hosted
@@ -25,7 +26,6 @@ from strandline.replica.storage.moving.adopting import adopted_or_new
 from strandline.replica.storage.moving.futures import Futures
 from strandline.replica.storage.opening.owners import has_misread_id
 from strandline.replica.storage.storage import Storage
-from strandline.replica.timers import Alarm
 from strandline.replica.withdrawing import Withdrawing
 
 LOGS_PER_STEP = 100

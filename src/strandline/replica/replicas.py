@@ -17,6 +17,7 @@ from strandline.base.errors import ErrorCode
 from strandline.base.ids import BrokerEpoch, LeaderEpoch, NodeId, TopicIdPartition, Uuid
 from strandline.base.ports import Disk, Rng
 from strandline.base.time import Instant
+from strandline.base.timers import Every
 from strandline.coordination.internal_log import Done
 from strandline.log.evidence.clean_shutdown import LogsLeft
 from strandline.log.evidence.inventory import Left
@@ -56,7 +57,6 @@ from strandline.replica.storage.moving.assignments import Assignments
 from strandline.replica.storage.moving.futures import Futures
 from strandline.replica.storage.opening.owners import part_with_misnamed
 from strandline.replica.storage.storage import Storage
-from strandline.replica.timers import Every
 from strandline.replica.tokens import (
     AssignmentSent,
     CleanedSynced,

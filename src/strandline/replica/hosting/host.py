@@ -11,6 +11,7 @@ from strandline.base.answer_memory import AnswerMemory
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import NodeId, TopicIdPartition, Uuid
 from strandline.base.ports import DiskError
+from strandline.base.timers import Timers
 from strandline.log.reading import Read
 from strandline.log.refusals import Refused
 from strandline.metadata.configs.config_key import ConfigValue
@@ -26,7 +27,6 @@ from strandline.replica.hosting.ledger import Ledger
 from strandline.replica.hosting.suspects import Suspects
 from strandline.replica.hosting.wholeness import Whole
 from strandline.replica.hosting.withdrawals import Withdrawals
-from strandline.replica.timers import Timers
 
 
 class Host:

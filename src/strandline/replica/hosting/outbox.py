@@ -9,8 +9,8 @@ from typing import Any, Generic, TypeVar
 from strandline.base.effects import Effect, ToController
 from strandline.base.ids import TopicIdPartition
 from strandline.base.time import Instant
+from strandline.base.timers import Alarm
 from strandline.replica.hosting.host import Host
-from strandline.replica.timers import Alarm
 from strandline.replica.tokens import AssignmentSent, IsrChangeSent
 
 What = TypeVar("What")  # is said of a partition

@@ -1,8 +1,8 @@
 """Places at which a read came upon damage: the scrubber looks at each of them at once."""
 
 from strandline.base.time import Instant
+from strandline.base.timers import Alarm
 from strandline.replica.hosting.hosted import Hosted
-from strandline.replica.timers import Alarm
 
 
 class Suspects:

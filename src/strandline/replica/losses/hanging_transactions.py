@@ -13,6 +13,7 @@ from collections.abc import Callable
 from strandline.base.effects import Effect, Report
 from strandline.base.ports import DiskError
 from strandline.base.time import Instant
+from strandline.base.timers import Alarm
 from strandline.log.log import Log
 from strandline.metadata.losses import NO_END, UNKNOWN
 from strandline.metadata.records import LossEvent
@@ -20,7 +21,6 @@ from strandline.replica.hosting.host import Host
 from strandline.replica.hosting.hosted import Hosted
 from strandline.replica.hosting.leader import Leader
 from strandline.replica.losses.losing import lost_by
-from strandline.replica.timers import Alarm
 
 STEP_MS = 10
 STEP_BYTES = 1 << 20

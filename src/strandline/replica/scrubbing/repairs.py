@@ -24,6 +24,7 @@ from strandline.base.errors import ErrorCode, error_of
 from strandline.base.ids import NOBODY, NodeId, TopicIdPartition
 from strandline.base.ports import DiskError
 from strandline.base.time import Instant
+from strandline.base.timers import Alarm
 from strandline.log.evidence.soundness import Damage
 from strandline.log.log import Log
 from strandline.log.segment import Segment
@@ -34,7 +35,6 @@ from strandline.replica.hosting.host import Host
 from strandline.replica.hosting.hosted import Hosted
 from strandline.replica.losses.losing import Notes, describe
 from strandline.replica.scrubbing.fitting import FETCH_BYTES_MAX, fitting
-from strandline.replica.timers import Alarm
 from strandline.replica.tokens import RepairSent, RepairSynced
 from strandline.wire.messages.records.fetch import (
     FetchPartition,

@@ -14,13 +14,13 @@ from strandline.base.effects import Effect
 from strandline.base.ids import TopicIdPartition
 from strandline.base.ports import DiskError
 from strandline.base.time import Instant
-from strandline.log.evidence.soundness import Checked, check, damages, find
+from strandline.base.timers import Alarm
+from strandline.log.evidence.soundness import Checked, Damage, check, find
 from strandline.log.log import Log
 from strandline.log.segment import Segment
 from strandline.replica.hosting.host import Host
 from strandline.replica.hosting.hosted import Hosted
 from strandline.replica.scrubbing.repairs import Repairs, Withdraw
-from strandline.replica.timers import Alarm
 
 STEP_MS = 10
 STEP_BYTES = 256 << 10
@@ -164,22 +164,9 @@ class Scrubber:
             self.ring.set(now + STEP_MS)
         return effects
 
-    def is_whole(self, hosted: Hosted, now: Instant) -> bool:
-        """Can all of a log be read, but for what is lost? If not, it is looked at and repaired as for any reader."""
-        try:
-            found = next((one for one in damages(hosted.log) if not self.repairs.is_lost(hosted, one)), None)
-        except DiskError as error:
-            self.host.fail(hosted.directory, error)
+    def is_awaited(self, hosted: Hosted, damage: Damage, now: Instant) -> bool:
+        """A reader needs what is damaged. May another replica have it? Then it is looked at and repaired."""
+        if damage.end <= hosted.log.log_start_offset or self.repairs.is_lost(hosted, damage):
             return False
-        if found is not None:
-            self.host.suspects.add(hosted, max(found.start, hosted.log.log_start_offset), now)
-        return found is None
-
-    def resumes(self, hosted: Hosted, offset: int) -> int | None:
-        """Nothing sound is at `offset`: where does the log go on behind the damage? None if it does not."""
-        try:
-            damage = find(hosted.log, offset, STEP_BYTES)
-        except DiskError as error:
-            self.host.fail(hosted.directory, error)
-            return None
-        return damage.resume if damage is not None and damage.resume > offset else None
+        self.host.suspects.add(hosted, max(damage.start, hosted.log.log_start_offset), now)
+        return True

@@ -18,6 +18,7 @@ from strandline.base.effects import Effect, Report, Sync, Synced, SyncFailed
 from strandline.base.ids import TopicIdPartition
 from strandline.base.ports import DiskError
 from strandline.base.time import Instant
+from strandline.base.timers import Alarm
 from strandline.log.cleaning.cleanable import cleanable
 from strandline.log.cleaning.compaction import Compaction, Uncleanable
 from strandline.log.log import Log
@@ -26,7 +27,6 @@ from strandline.replica.hosting.hosted import Hosted
 from strandline.replica.quota import Rate
 from strandline.replica.storage.moving.futures import Futures
 from strandline.replica.storage.storage import Storage
-from strandline.replica.timers import Alarm
 from strandline.replica.tokens import CleanedSynced
 
 STEP_MS = 10

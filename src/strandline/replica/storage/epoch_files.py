@@ -8,9 +8,9 @@ crash takes only epochs that have no records, as a loss of power may anyhow.
 from strandline.base.effects import Effect
 from strandline.base.ports import DiskError
 from strandline.base.time import Instant
+from strandline.base.timers import Alarm
 from strandline.replica.hosting.host import Host
 from strandline.replica.hosting.hosted import Hosted
-from strandline.replica.timers import Alarm
 
 FILES_PER_STEP = 100
 PAUSE_MS = 1  # requests that have come meanwhile are served first

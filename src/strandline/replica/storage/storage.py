@@ -7,6 +7,7 @@ from strandline.base.effects import Effect
 from strandline.base.ids import TopicIdPartition, TopicPartition, Uuid
 from strandline.base.ports import Disk, DiskError
 from strandline.base.time import Instant
+from strandline.base.timers import Every
 from strandline.log.directory import PARTITION_METADATA, directory_name, write_partition_metadata
 from strandline.log.evidence.clean_shutdown import LogsLeft
 from strandline.log.log import Log
@@ -21,7 +22,6 @@ from strandline.replica.storage.log_configs import LogConfigs
 from strandline.replica.storage.opening.loading import Loading
 from strandline.replica.storage.opening.owners import make_room
 from strandline.replica.storage.placement import Placement
-from strandline.replica.timers import Every
 
 
 class Storage:

@@ -15,12 +15,12 @@ from strandline.base.effects import Answered, Effect, Failed, Report, ToBroker
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import NOBODY, TRANSACTION_TOPIC, NodeId
 from strandline.base.time import Instant
+from strandline.base.timers import Alarm
 from strandline.coordination.partitioning import coordinator_of
 from strandline.replica.hosting.host import Host
 from strandline.replica.hosting.hosted import Hosted
 from strandline.replica.hosting.leader import Leader
 from strandline.replica.serving.transactions.markers import Markers
-from strandline.replica.timers import Alarm
 from strandline.replica.tokens import HangingAsked
 from strandline.wire.messages.transactions.describe_transactions import (
     DescribeTransactionsRequest,

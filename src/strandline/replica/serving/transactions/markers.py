@@ -29,8 +29,8 @@ from strandline.wire.messages.transactions.write_txn_markers import (
 )
 
 TIMEOUT_MS = 20_000  # below the coordinator's own
-# The partition, the producer id, and whether it commits.
-Ended = Callable[[TopicPartition, int, bool, Instant], list[Effect]]
+# The partition, the producer id, whether it commits, and the marker's offset.
+Ended = Callable[[TopicPartition, int, bool, int, Instant], list[Effect]]
 Told = Callable[[ErrorCode], list[Effect]]
 
 
@@ -74,7 +74,7 @@ class Markers:
         self.host = host
         self.fetching = fetching
         self.verifying = verifying
-        self.ended: Ended = lambda at, producer_id, commits, now: []
+        self.ended: Ended = lambda at, producer_id, commits, offset, now: []
 
     def write(self, to: ReplyTo, request: WriteTxnMarkersRequest, now: Instant) -> list[Effect]:
         writing = Writing(to, request)
@@ -129,12 +129,11 @@ class Markers:
         self.verifying.marker_written(hosted, asked.producer_id)
 
         def done(error: ErrorCode, base_offset: int, now: Instant) -> list[Effect]:
-            del base_offset
             leader.log.transactions.committed(leader.high_watermark)
             if error is not ErrorCode.NONE:
                 return told(error)
             # guard: group-not-told-of-markers
-            return self.ended(hosted.name, asked.producer_id, marker.commits, now) + told(error)
+            return self.ended(hosted.name, asked.producer_id, marker.commits, base_offset, now) + told(error)
 
         waiter = InternalAppend(self.host, done, appended.base_offset, appended.last_offset + 1)
         assert waiter.required > leader.high_watermark, "nothing was committed yet"

@@ -20,11 +20,11 @@ from strandline.base.effects import Answered, Effect, Failed, Failure, ToBroker
 from strandline.base.errors import ErrorCode, error_of
 from strandline.base.ids import NOBODY, TRANSACTION_TOPIC, NodeId, TopicPartition, by_topic
 from strandline.base.time import Instant
+from strandline.base.timers import Alarm
 from strandline.coordination.partitioning import coordinator_of
 from strandline.replica.hosting.host import Host
 from strandline.replica.hosting.hosted import Hosted
 from strandline.replica.hosting.leader import Leader
-from strandline.replica.timers import Alarm
 from strandline.replica.tokens import VerificationSent
 from strandline.wire.batch import BatchHeader
 from strandline.wire.messages.transactions.add_partitions_to_txn import (

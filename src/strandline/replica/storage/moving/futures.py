@@ -23,6 +23,7 @@ from strandline.base.errors import ErrorCode
 from strandline.base.ids import ZERO_UUID, TopicIdPartition, TopicPartition, Uuid
 from strandline.base.ports import DiskError
 from strandline.base.time import Instant
+from strandline.base.timers import Alarm
 from strandline.log.directory import PARTITION_METADATA, directory_name, future_name, write_partition_metadata
 from strandline.log.log import Log
 from strandline.metadata.image import directory_of
@@ -36,7 +37,6 @@ from strandline.replica.storage.moving.assignments import Assignments
 from strandline.replica.storage.moving.future import Future, as_written
 from strandline.replica.storage.moving.requested_moves import request_move, requested_move
 from strandline.replica.storage.storage import Storage
-from strandline.replica.timers import Alarm
 from strandline.replica.tokens import FutureSynced
 
 RATE = "replica.alter.log.dirs.io.max.bytes.per.second"

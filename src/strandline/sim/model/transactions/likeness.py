@@ -35,7 +35,7 @@ def likeness(machine: Machine) -> Likeness:
         machine.ids.given,
         [done for _, done in machine.log.under_way],
         {p: (shard.leader_epoch, shard.entries) for p, shard in shards.loaded.items()},
-        shards.damaged,
+        set(shards.loading),
         [waiter for waiter in shards.waiters if not waiter.done],
         markers.decisions,
         markers.waiting,

@@ -4,7 +4,7 @@ A machine cannot be copied: what it waits for are functions. But it does nothing
 that it was given since it loaded its partition (`coordinators`).
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import NamedTuple
 
 from msgspec.structs import replace
@@ -13,7 +13,7 @@ from strandline.base.effects import Answered, Effect, Failed, Failure, Reply, To
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import TRANSACTION_TOPIC, LeaderEpoch, NodeId, Uuid
 from strandline.base.time import NEVER, Instant
-from strandline.coordination.internal_log import Done, Replayed
+from strandline.coordination.internal_log import Done, Part, Reached, Replayed
 from strandline.metadata.features import TXN_FEATURE
 from strandline.metadata.image import Delta, Image
 from strandline.metadata.records import FeatureLevelRecord, PartitionRecord, RegisterBrokerRecord, TopicRecord
@@ -23,7 +23,6 @@ from strandline.txn.coordinator import Transactions
 from strandline.txn.expiring import is_late
 from strandline.txn.shard import Entry
 from strandline.txn.transaction import Transaction, restored, value_of
-from strandline.wire.batch import build
 from strandline.wire.messages.transactions.transaction_records import decode_value, encode_key, encode_value
 from strandline.wire.messages.transactions.write_txn_markers import (
     WritableTxnMarkerPartitionResult,
@@ -119,17 +118,18 @@ class HeldLog:
         self.under_way.append((bytes(batch), done))
         return []
 
-    def is_whole(self, topic: str, partition: int, now: Instant) -> bool:
-        return True
-
     def is_committed(self, topic: str, partition: int) -> bool:
         return self.has_committed
 
-    def replay(self, topic: str, partition: int) -> Iterable[Replayed]:
-        if self.value is None:
-            return []
-        batch = build([(NOW, encode_key(ID), encode_value(value_of(self.value), 1), ())])
-        return [Replayed(record) for record in all_records(batch)]
+    def reader(self, topic: str, partition: int) -> "HeldLog":
+        return self
+
+    end = 0  # no marker is written here
+
+    def read(self, bytes_max: int, now: Instant) -> Part:
+        key = encode_key(ID)
+        rows = () if self.value is None else ((0, key, encode_value(value_of(self.value), 1)),)
+        return Part((Replayed(rows),), 0, Reached.END)
 
     def leads(self, topic: str, partition: int) -> LeaderEpoch | None:
         return self.epoch
