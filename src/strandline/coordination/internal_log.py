@@ -1,27 +1,52 @@
 """The partitions of an internal topic, as the replicas of this broker offer them to a coordinator."""
 
-from collections.abc import Callable, Iterable
-from typing import Protocol
+from collections.abc import Callable, Sequence
+from enum import Enum
+from typing import NamedTuple, Protocol
 
 from strandline.base.effects import Effect
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import LeaderEpoch
 from strandline.base.time import Instant
-from strandline.base.value import Value
 from strandline.wire.control import EndTxnMarker
-from strandline.wire.record import Record
+from strandline.wire.record import Row
 
 # Called when a write is committed (acks=all) or refused: the error, the first offset, and when that was.
 Done = Callable[[ErrorCode, int, Instant], list[Effect]]
 
 
-class Replayed(Value, frozen=True):
-    """A record of an internal topic, and the transaction that it is part of; or the marker that ends a transaction."""
+class Replayed(NamedTuple):
+    """The records of one batch of an internal topic; or the marker that ends a transaction, and no records."""
 
-    record: Record | None
+    rows: Sequence[Row]
     marker: EndTxnMarker | None = None
-    producer_id: int = -1  # -1: it is part of no transaction
-    producer_epoch: int = -1
+    producer_id: int = -1  # in whose transaction it is; -1: in none
+
+
+class Reached(Enum):
+    MORE = "there is more to read"
+    END = "all is read"
+    DAMAGE = "the next batch is damaged, and may be repaired: ask again later"
+
+
+class Part(NamedTuple):
+    """What was read in one go. `size` is in bytes."""
+
+    batches: Sequence[Replayed]
+    size: int
+    reached: Reached
+
+
+class Reader(Protocol):
+    """Reads a partition that this broker leads, from its log's start to the `end` that it had when the reader was
+    made: all but what is lost. Damage that another replica may repair is waited for."""
+
+    @property
+    def end(self) -> int: ...
+
+    def read(self, bytes_max: int, now: Instant) -> Part:
+        """What comes next: about so many bytes, and one batch at least."""
+        ...
 
 
 class InternalLog(Protocol):
@@ -40,16 +65,10 @@ class InternalLog(Protocol):
         transaction; then the partition is first verified with that id's coordinator or, if `adds`, added (KIP-890)."""
         ...
 
-    def is_whole(self, topic: str, partition: int, now: Instant) -> bool:
-        """Can all be read of a partition that this broker leads? If not, that is seen to: ask again later."""
-        ...
-
     def is_committed(self, topic: str, partition: int) -> bool:
         """Is all committed that a partition had when this broker began to lead it?"""
         ...
 
-    def replay(self, topic: str, partition: int) -> Iterable[Replayed]:
-        """Every record of a partition that this broker leads, from the log's start to its end."""
-        ...
+    def reader(self, topic: str, partition: int) -> Reader: ...
 
     def leads(self, topic: str, partition: int) -> LeaderEpoch | None: ...

@@ -15,6 +15,7 @@ from strandline.base.ids import OFFSETS_TOPIC, TopicPartition
 from strandline.base.operations import ON_GROUP, UNKNOWN_OPERATIONS
 from strandline.base.ports import Rng
 from strandline.base.time import NEVER, Instant
+from strandline.base.timers import Timers
 from strandline.coordination.internal_log import InternalLog
 from strandline.group.classic.group import Group
 from strandline.group.config import GroupConfig
@@ -57,6 +58,8 @@ from strandline.wire.messages.groups.offset_fetch import OffsetFetchRequest
 from strandline.wire.messages.groups.sync_group import SyncGroupRequest
 from strandline.wire.messages.transactions.txn_offset_commit import TxnOffsetCommitRequest
 
+TIMERS_MAX = 150  # of groups and their members, that are looked at in one step: each may answer a whole group
+
 
 class Groups:
     def __init__(self, config: GroupConfig, log: InternalLog, rng: Rng) -> None:
@@ -98,29 +101,30 @@ class Groups:
         effects = self.follow_leadership(now) if self.shards.is_touched(image, delta) else []
         if delta.reloaded or any(was is not None for was in delta.topics.values()):
             for shard in self.shards.loaded.values():
-                effects += self.retention.forget_outdated(shard, now)
+                self.retention.sweep(shard)
+            effects += self.retention.go_on(now)
         return effects
 
     def follow_leadership(self, now: Instant) -> list[Effect]:
-        effects: list[Effect] = []
         gone, new = self.shards.follow_leadership(now)
-        for shard in gone:
-            for group in shard.groups.values():
-                if isinstance(group, Group):  # what waits in others waits for a write, which has failed
-                    effects += group.dissolve(ErrorCode.NOT_COORDINATOR)
+        return self.shards.give_up(gone, now) + self.begin(new, now)
+
+    def begin(self, new: list[Shard], now: Instant) -> list[Effect]:
+        """These are loaded."""
+        self.shards.begin_sessions(new, now)
         for shard in new:
-            self.heartbeats.begin(shard, now)
-            effects += self.retention.forget_outdated(shard, now)  # nobody did when the topic was deleted, perhaps
+            self.retention.sweep(shard)  # nobody did when a topic was deleted, perhaps
         if self.shards.loaded:
             self.retention.begin(now)
-        return effects
+        return self.retention.go_on(now) if new else []
 
-    def transaction_ended(self, at: TopicPartition, producer_id: int, commits: bool, now: Instant) -> list[Effect]:
-        """A marker is committed. What is not loaded is read with its markers when it is."""
+    def transaction_ended(
+        self, at: TopicPartition, producer_id: int, commits: bool, offset: int, now: Instant
+    ) -> list[Effect]:
+        """A marker at `offset` is committed."""
         del now
-        shard = self.shards.loaded.get(at.partition) if at.topic == OFFSETS_TOPIC else None
-        if shard is not None:
-            shard.transaction_ended(producer_id, commits=commits)
+        if at.topic == OFFSETS_TOPIC:
+            self.shards.transaction_ended(at.partition, producer_id, offset, commits=commits)
         return []
 
     # --- administration
@@ -133,7 +137,7 @@ class Groups:
             group = None if isinstance(shard, ErrorCode) else shard.groups.get(group_id)
             error = shard if isinstance(shard, ErrorCode) else ErrorCode.NONE
             if group is None and not isinstance(shard, ErrorCode) and shard.knows(group_id):
-                group = Group(group_id, self.config, Instant(0))  # it only ever committed offsets
+                group = Group(group_id, self.config, Instant(0), Timers())  # it only ever committed offsets
             row = answers.described(
                 group_id, group, error, received.to.api_version, request.include_authorized_operations
             )
@@ -168,7 +172,7 @@ class Groups:
         groups = [group for _, group in self.shards.groups()]
         loners = [group_id for shard in self.shards.loaded.values() for group_id in shard.loners()]
         listed = answers.listed(groups, loners, request)
-        error = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS if self.shards.damaged else ErrorCode.NONE
+        error = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS if self.shards.loading else ErrorCode.NONE
         return [Reply(received.to, ListGroupsResponse(error_code=error, groups=listed))]
 
     def delete(self, received: Received, now: Instant) -> list[Effect]:
@@ -215,13 +219,15 @@ class Groups:
     # --- time
 
     def deadline(self) -> Instant:
-        first = min(self.membership.deadline(), self.heartbeats.deadline()) if self.shards.loaded else NEVER
-        return min(self.retention.next_check, self.shards.next_load, first)
+        return min(self.retention.deadline(), self.shards.next_load, self.shards.timers.deadline())
 
     def expire(self, now: Instant) -> list[Effect]:
-        effects = self.follow_leadership(now) if self.shards.next_load <= now else []
-        effects += self.membership.expire(now)
-        effects += self.heartbeats.expire(now)
+        effects: list[Effect] = []
+        if self.shards.next_load <= now:
+            effects += self.begin(self.shards.go_on(now), now)
+            effects += self.shards.give_up((), now)
+        self.heartbeats.begin_step()
+        effects += self.shards.timers.expire(now, TIMERS_MAX)
         effects += self.retention.expire(now)
         return effects
 

@@ -20,6 +20,7 @@ from strandline.txn.initializing import Initializing
 from strandline.txn.listing import Listing
 from strandline.txn.markers import Markers
 from strandline.txn.ports import ProducerIdSource
+from strandline.txn.shard import Shard
 from strandline.txn.shards import TxnShards
 from strandline.wire.messages.records.init_producer_id import InitProducerIdRequest
 from strandline.wire.messages.transactions.add_offsets_to_txn import AddOffsetsToTxnRequest
@@ -63,12 +64,17 @@ class Transactions:
 
     def follow_leadership(self, now: Instant) -> list[Effect]:
         gone, new = self.shards.follow_leadership(now)
-        assert not any(entry.is_busy for shard in new for entry in shard.entries.values()), "no record is written yet"
         self.markers.dropped(gone)
-        effects = self.markers.loaded(new, now)
+        effects = self.begin(new, now)
         for shard in gone:
             for entry in shard.entries.values():
-                effects += self.shards.wake(entry, now)  # to be refused
+                if entry.waiting:
+                    effects += self.shards.wake(entry, now)  # to be refused
+        return effects
+
+    def begin(self, new: list[Shard], now: Instant) -> list[Effect]:
+        """These are loaded."""
+        effects = self.markers.loaded(new, now)
         if self.shards.loaded:
             self.expiring.begin(now)
         return effects
@@ -80,7 +86,7 @@ class Transactions:
         return min(first, self.shards.next_load, self.markers.deadline(), self.shards.first_due())
 
     def expire(self, now: Instant) -> list[Effect]:
-        effects = self.follow_leadership(now) if self.shards.next_load <= now else []
+        effects = self.begin(self.shards.go_on(now), now) if self.shards.next_load <= now else []
         effects += self.shards.expire(now)
         effects += self.markers.expire(now)
         if self.shards.loaded:

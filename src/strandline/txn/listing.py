@@ -46,7 +46,7 @@ class Listing:
 
     def list_transactions(self, received: Received, now: Instant) -> list[Effect]:
         request: listed.ListTransactionsRequest = received.message
-        if self.shards.damaged:
+        if self.shards.loading:
             error = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
             return [Reply(received.to, listed.ListTransactionsResponse(error_code=error))]
         unknown = tuple(name for name in request.state_filters if name not in STATES)

@@ -10,7 +10,7 @@ Invariants (executed by `check`):
   - a decision is forgotten when its transaction is complete, or another broker coordinates it.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import islice
 
 from strandline.base.effects import Answered, Effect, Failed, ToBroker
@@ -74,25 +74,22 @@ class Markers:
         self.decisions[entry] = Decision(shard, entry)
         return self.carry_out([self.decisions[entry]], now)
 
-    def loaded(self, shards: Iterable[Shard], now: Instant) -> list[Effect]:
+    def loaded(self, shards: Sequence[Shard], now: Instant) -> list[Effect]:
         """This broker coordinates these from now on: it goes on with what others have decided."""
-        fresh = [
-            Decision(shard, entry)
-            for shard in shards
-            for entry in shard.entries.values()
-            if entry.current is not None and entry.current.state in DECIDED
-        ]
+        fresh = [Decision(shard, entry) for shard in shards for entry in shard.decided.values()]
+        for shard in shards:
+            shard.decided = {}
         assert all(decision.entry not in self.decisions for decision in fresh), "it is carried out once"
         # guard: decisions-die-with-their-coordinator
         self.decisions |= {decision.entry: decision for decision in fresh}
         return self.carry_out(fresh, now)
 
-    def dropped(self, shards: Iterable[Shard]) -> None:
+    def dropped(self, shards: Sequence[Shard]) -> None:
         """Another broker coordinates these."""
-        for shard in shards:
-            assert self.shards.loaded.get(shard.partition) is not shard, "this broker coordinates it"
-            for entry in shard.entries.values():
-                self.decisions.pop(entry, None)
+        gone = set(shards)
+        assert not gone & set(self.shards.loaded.values()), "this broker coordinates it"
+        for entry in [entry for entry, decision in self.decisions.items() if decision.shard in gone]:
+            del self.decisions[entry]
 
     def is_known(self, decision: Decision) -> bool:
         return self.decisions.get(decision.entry) is decision

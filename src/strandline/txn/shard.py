@@ -6,7 +6,7 @@ Invariants (executed by `check`, as far as the memory shows them):
     committed. How a write ends that was appended is known when it is committed, or when this leadership ends.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 
 from strandline.base.effects import Effect
 from strandline.base.ids import LeaderEpoch
@@ -67,29 +67,39 @@ class Shard:
         self.partition = partition
         self.leader_epoch = leader_epoch
         self.entries: dict[str, Entry] = {}
+        self.decided: dict[str, Entry] = {}  # of what was read: somebody must go on with these
+        self.end = 0  # of what was read
         self.unreadable = 0  # records that a reader skipped
 
     @property
     def coordinator_epoch(self) -> int:
         return self.leader_epoch
 
-    def load(self, rows: Iterable[Replayed]) -> None:
-        assert not self.entries, "what is under way would be lost"
-        for row in rows:
-            if row.record is None:
-                continue
-            try:
-                transactional_id = decode_key(row.record.key)
-                if transactional_id is None:
-                    continue
-                value = decode_value(row.record.value)
-                if value is None:
-                    self.entries.pop(transactional_id, None)
-                else:
-                    # guard: new-coordinator-forgets-that-it-is-decided
-                    self.entries[transactional_id] = Entry(restored(transactional_id, value))
-            except Corrupt:
-                self.unreadable += 1
+    def replay(self, batches: Sequence[Replayed]) -> None:
+        for batch in batches:
+            for _, key, value in batch.rows:
+                try:
+                    self.replay_one(key, value)
+                except Corrupt:
+                    self.unreadable += 1
+
+    def replay_one(self, key: bytes | None, value: bytes | None) -> None:
+        transactional_id = decode_key(key)
+        if transactional_id is None:
+            return
+        decoded = decode_value(value)
+        self.decided.pop(transactional_id, None)
+        if decoded is None:
+            self.entries.pop(transactional_id, None)
+            return
+        # guard: new-coordinator-forgets-that-it-is-decided
+        entry = self.entries[transactional_id] = Entry(restored(transactional_id, decoded))
+        if entry.is_decided:
+            self.decided[transactional_id] = entry
+
+    def complete(self, limit: int, now: Instant) -> int:
+        del limit, now
+        return 0
 
     def check(self) -> None:
         for transactional_id, entry in self.entries.items():

@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 from strandline.base.effects import Effect
 from strandline.base.errors import ErrorCode
-from strandline.base.ids import TRANSACTION_TOPIC, LeaderEpoch
+from strandline.base.ids import TRANSACTION_TOPIC
 from strandline.base.time import NEVER, Instant, after
 from strandline.coordination.internal_log import InternalLog
 from strandline.coordination.shards import Shards
@@ -37,25 +37,18 @@ Then = Callable[[ErrorCode, Instant], list[Effect]]
 
 
 class TxnShards(Shards[Shard]):
+    step_bytes = 32 << 10
+
     def __init__(self, log: InternalLog) -> None:
-        super().__init__(TRANSACTION_TOPIC, log, self.load_shard)
+        super().__init__(TRANSACTION_TOPIC, log, Shard)
         self.waiters: deque[Waiter] = deque()  # by when their time is up
 
-    def load_shard(self, partition: int, leader_epoch: LeaderEpoch, now: Instant) -> Shard:
-        del now
-        assert self.log.is_committed(TRANSACTION_TOPIC, partition), "a marker must not follow from what may be lost"
-        shard = Shard(partition, leader_epoch)
-        shard.load(self.log.replay(TRANSACTION_TOPIC, partition))
-        return shard
-
-    def is_loadable(self, partition: int, now: Instant) -> bool:
+    def is_loadable(self, partition: int) -> bool:
         # guard: new-coordinator-loads-what-may-be-lost
-        return self.log.is_committed(self.topic, partition) and super().is_loadable(partition, now)
+        return self.log.is_committed(self.topic, partition)
 
     def again_at(self, now: Instant) -> Instant:
-        assert self.damaged, "all is loaded"
-        uncommitted = any(not self.log.is_committed(self.topic, partition) for partition in self.damaged)
-        return after(now, COMMITTED_AGAIN_MS) if uncommitted else super().again_at(now)
+        return after(now, COMMITTED_AGAIN_MS)
 
     def is_current(self, shard: Shard) -> bool:
         """Does this broker lead the partition still as it did when it loaded it? Where it leads it anew, there may be

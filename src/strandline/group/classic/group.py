@@ -11,12 +11,16 @@ Invariants (executed by `check`):
 """
 
 from collections import deque
+from collections.abc import Callable, Collection
 from enum import Enum
+from functools import partial
 
 from strandline.base.effects import Effect, Reply, ReplyTo
 from strandline.base.errors import ErrorCode
 from strandline.base.time import NEVER, Instant
+from strandline.base.timers import Deadline, Timers
 from strandline.group.classic.member import Departure, Member
+from strandline.group.classic.voting import Support, vote
 from strandline.group.config import GroupConfig
 from strandline.wire.messages.groups.join_group import JoinGroupResponse, JoinGroupResponseMember
 from strandline.wire.messages.groups.sync_group import SyncGroupResponse
@@ -44,9 +48,19 @@ TRANSITIONS: dict[State, tuple[State, ...]] = {
 
 
 class Group:
-    def __init__(self, group_id: str, config: GroupConfig, now: Instant) -> None:
+    def __init__(
+        self,
+        group_id: str,
+        config: GroupConfig,
+        now: Instant,
+        timers: Timers,
+        expired: Callable[["Group", Instant], list[Effect]] = lambda group, now: [],
+    ) -> None:
+        """`expired`: time has changed the group, in one of its `timers`."""
         self.group_id = group_id
         self.config = config
+        self.timers = timers
+        self.expired = expired
         self.state = State.EMPTY
         self.since = now  # when the state was entered
         self.generation = 0
@@ -55,34 +69,48 @@ class Group:
         self.leader: str | None = None
         self.members: dict[str, Member] = {}
         self.static: dict[str, str] = {}  # group.instance.id → member id
-        self.pending: dict[str, Instant] = {}  # ids handed out and not joined yet, with their end
+        self.support = Support()
+        self.joined = 0  # members whose JoinGroup is parked
+        self.pending: dict[str, Deadline] = {}  # ids handed out and not joined yet
         self.phase_ends: Instant = NEVER  # of the join phase or of the sync phase
+        self.phase = Deadline(timers, self.phase_due)
         self.departures: deque[Departure] = deque(
             maxlen=DEPARTURES_MAX
         )  # as this coordinator saw them, the last at the end
         self.first_join_ends: Instant = NEVER  # the latest end of an empty group's first join phase
 
     def restore(self, members: list[Member], leader: str | None, since: Instant) -> None:
-        """As the group's last record left it: its members have a whole session to show up."""
+        """As the group's last record left it. See `begin_sessions`."""
         assert self.state is State.EMPTY and not self.members, "a group is restored before anybody joins"
         for member in members:
-            self.members[member.member_id] = member
-            if member.instance_id is not None:
-                self.static[member.instance_id] = member.member_id
+            self.admit(member)
         assert len(self.members) == len(members), "each has an id of its own"
         known = leader in self.members  # another writer's record may name a leader that is gone
         self.leader = leader if known else next(iter(self.members), None)
         self.state, self.since = State.STABLE if self.members else State.EMPTY, since
 
+    def begin_sessions(self, now: Instant) -> None:
+        """The group is coordinated here from now on: those who have not come yet have a whole session to show up."""
+        for member in self.members.values():
+            if member.session_ends == NEVER and not member.is_parked:
+                member.heard(now)
+
+    def admit(self, member: Member) -> None:
+        self.members[member.member_id] = member
+        self.support.add(member.protocols)
+        if member.instance_id is not None:
+            self.static[member.instance_id] = member.member_id
+        member.session = Deadline(self.timers, partial(self.session_due, member))
+        member.session.set(member.session_ends)
+
     # --- joining
 
-    def why_not_join(self, member_id: str, protocol_type: str, protocols: dict[str, bytes]) -> ErrorCode | None:
+    def why_not_join(self, member_id: str, protocol_type: str, protocols: Collection[str]) -> ErrorCode | None:
         if self.state is State.DEAD:
             return ErrorCode.COORDINATOR_NOT_AVAILABLE
         if not protocol_type or not protocols:
             return ErrorCode.INCONSISTENT_GROUP_PROTOCOL
-        others = [m for m in self.members.values() if m.member_id != member_id]
-        if others and (protocol_type != self.protocol_type or not self.common_protocols(others) & protocols.keys()):
+        if not self.is_fitting(member_id, protocol_type, protocols):
             return ErrorCode.INCONSISTENT_GROUP_PROTOCOL
         if member_id and member_id not in self.members and member_id not in self.pending:
             return ErrorCode.UNKNOWN_MEMBER_ID
@@ -90,35 +118,52 @@ class Group:
             return ErrorCode.GROUP_MAX_SIZE_REACHED
         return None
 
-    @staticmethod
-    def common_protocols(members: list[Member]) -> set[str]:
-        assert members, "the protocols of nobody are not asked for"
-        common = set(members[0].protocols)
-        for member in members[1:]:
-            common &= member.protocols.keys()
-        return common
+    def is_fitting(self, member_id: str, protocol_type: str, protocols: Collection[str]) -> bool:
+        """Do all other members support one of these?"""
+        itself = self.members.get(member_id)
+        if len(self.members) == (itself is not None):
+            return True
+        return protocol_type == self.protocol_type and self.support.is_fitting(
+            protocols, without=None if itself is None else itself.protocols
+        )
 
     def add(self, member: Member, protocol_type: str, to: ReplyTo, now: Instant) -> list[Effect]:
         """A new member joins; answered when the join phase ends."""
         assert member.member_id not in self.members
         assert member.joining is None
-        self.pending.pop(member.member_id, None)
+        self.withdraw(member.member_id)
         if not self.members:
             self.protocol_type = protocol_type
-        self.members[member.member_id] = member
-        if member.instance_id is not None:
-            self.static[member.instance_id] = member.member_id
+        self.admit(member)
         if self.leader is None:
             self.leader = member.member_id
-        member.joining = to
+        self.park(member, to)
         return self.prepare_rebalance(now)
+
+    def invite(self, member_id: str, ends: Instant) -> None:
+        """The id is handed out, and counts as a member to come until `ends`."""
+        assert member_id not in self.members, "an id is new"
+        self.pending[member_id] = Deadline(self.timers, partial(self.invitation_due, member_id))
+        self.pending[member_id].set(ends)
+
+    def withdraw(self, member_id: str) -> bool:
+        """Nobody comes with this id any more, or the member is there. Was it expected?"""
+        invitation = self.pending.pop(member_id, None)
+        if invitation is not None:
+            invitation.end()
+        return invitation is not None
+
+    def park(self, member: Member, to: ReplyTo) -> None:
+        assert member.joining is None and self.members.get(member.member_id) is member
+        member.joining = to
+        self.joined += 1
 
     def rejoin(self, member: Member, asked: Member, to: ReplyTo, now: Instant) -> list[Effect]:
         """A known member joins again, now as `asked`: a rebalance if its subscription changed, else its current
         generation once more."""
         assert self.members.get(member.member_id) is member
         changed = list(asked.protocols.items()) != list(member.protocols.items())  # their order is the preference
-        member.protocols = asked.protocols
+        self.change_protocols(member, asked.protocols)
         member.session_timeout_ms = asked.session_timeout_ms
         member.rebalance_timeout_ms = asked.rebalance_timeout_ms
         settled = self.state in (State.STABLE, State.COMPLETING_REBALANCE)
@@ -127,8 +172,13 @@ class Group:
             member.heard(now)
             return [Reply(to, self.join_answer(member))]
         effects = self.release_join(member, ErrorCode.UNKNOWN_MEMBER_ID)  # an older request of the same member
-        member.joining = to
+        self.park(member, to)
         return effects + self.prepare_rebalance(now)
+
+    def change_protocols(self, member: Member, protocols: dict[str, bytes]) -> None:
+        self.support.remove(member.protocols)
+        self.support.add(protocols)
+        member.protocols = protocols
 
     def can_swap_quietly(self, old: Member, new: Member) -> bool:
         """Would the group assign the same with `new` in the place of `old`? Compared is the chosen protocol's
@@ -138,7 +188,7 @@ class Group:
             return False
         after = [new if m is old else m for m in self.members.values()]
         same = new.protocols[self.protocol] == old.protocols.get(self.protocol)
-        return same and self.vote(after) == self.protocol
+        return same and vote(after) == self.protocol
 
     def replace_static(self, old: Member, new: Member, now: Instant) -> list[Effect]:
         """A static member came back under a new member id (KIP-345) and takes over the old one's place."""
@@ -149,8 +199,9 @@ class Group:
             old, ErrorCode.FENCED_INSTANCE_ID
         )
         new.assignment = old.assignment
+        self.dismiss(old)
         self.members = {(new if m is old else m).member_id: (new if m is old else m) for m in self.members.values()}
-        self.static[new.instance_id] = new.member_id
+        self.admit(new)
         if self.leader == old.member_id:
             self.leader = new.member_id
         new.heard(now)
@@ -159,8 +210,7 @@ class Group:
     def join_replaced(self, new: Member, to: ReplyTo, now: Instant) -> list[Effect]:
         """The replacement changes what the group would assign, so everybody joins again."""
         assert self.members.get(new.member_id) is new
-        assert new.joining is None
-        new.joining = to
+        self.park(new, to)
         return self.prepare_rebalance(now)
 
     def prepare_rebalance(self, now: Instant) -> list[Effect]:
@@ -171,23 +221,30 @@ class Group:
             for member in self.members.values():
                 effects += self.release_sync(member, ErrorCode.REBALANCE_IN_PROGRESS)
                 member.heard(now)
-        longest = max((m.rebalance_timeout_ms for m in self.members.values()), default=0)
         if was is State.EMPTY and self.config.initial_rebalance_delay_ms > 0:
             # An empty group waits a little for its other members, and longer while more of them arrive.
+            longest = self.longest_rebalance_ms()
             self.first_join_ends = Instant(now + longest)
-            self.phase_ends = Instant(now + min(self.config.initial_rebalance_delay_ms, longest))
+            self.end_phase_at(Instant(now + min(self.config.initial_rebalance_delay_ms, longest)))
         elif was is not State.PREPARING_REBALANCE:
             self.first_join_ends = NEVER
-            self.phase_ends = Instant(now + longest)
+            self.end_phase_at(Instant(now + self.longest_rebalance_ms()))
         elif self.first_join_ends != NEVER:
-            self.phase_ends = min(Instant(now + self.config.initial_rebalance_delay_ms), self.first_join_ends)
+            self.end_phase_at(min(Instant(now + self.config.initial_rebalance_delay_ms), self.first_join_ends))
         self.enter(State.PREPARING_REBALANCE, now)
         assert self.phase_ends != NEVER, "members that do not come would be waited for without end"
         return effects + self.end_join_if_complete(now)
 
+    def longest_rebalance_ms(self) -> int:
+        return max((m.rebalance_timeout_ms for m in self.members.values()), default=0)
+
+    def end_phase_at(self, when: Instant) -> None:
+        self.phase_ends = when
+        self.phase.set(when)
+
     def end_join_if_complete(self, now: Instant) -> list[Effect]:
         waits_for_more = self.first_join_ends != NEVER and now < self.phase_ends
-        everyone = all(m.joining is not None for m in self.members.values()) and not self.pending
+        everyone = self.joined == len(self.members) and not self.pending
         if self.state is not State.PREPARING_REBALANCE or waits_for_more:
             return []
         if not everyone and now < self.phase_ends:
@@ -202,20 +259,20 @@ class Group:
             self.forget(member, f"did not rejoin within {member.rebalance_timeout_ms} ms (max.poll.interval.ms)", now)
         joined = [m for m in self.members.values() if m.joining is not None]
         if self.members and not joined:  # only static members that are away: wait until they come or their sessions end
-            self.phase_ends = Instant(now + max(m.rebalance_timeout_ms for m in self.members.values()))
+            self.end_phase_at(Instant(now + self.longest_rebalance_ms()))
             return []
         self.generation += 1
         assert self.first_join_ends == NEVER
         if not joined:
             self.protocol = None
-            self.phase_ends = NEVER
+            self.end_phase_at(NEVER)
             self.enter(State.EMPTY, now)
             return []
         if all(m.member_id != self.leader for m in joined):
             self.leader = joined[0].member_id  # a static leader that is away could not assign anything
         assert self.leader in self.members
-        self.protocol = self.vote(list(self.members.values()))
-        self.phase_ends = Instant(now + max(m.rebalance_timeout_ms for m in self.members.values()))
+        self.protocol = vote(list(self.members.values()))
+        self.end_phase_at(Instant(now + self.longest_rebalance_ms()))
         self.enter(State.COMPLETING_REBALANCE, now)
         effects: list[Effect] = []
         for member in joined:
@@ -223,18 +280,8 @@ class Group:
             effects.append(Reply(member.joining, self.join_answer(member)))
             member.joining = None
             member.heard(now)
+        self.joined = 0
         return effects
-
-    def vote(self, members: list[Member]) -> str:
-        """Each member votes for the first of its protocols that all support."""
-        assert members, "somebody votes"
-        common = self.common_protocols(members)
-        votes: dict[str, int] = {}
-        for member in members:
-            choice = next(p for p in member.protocols if p in common)
-            votes[choice] = votes.get(choice, 0) + 1
-        assert sum(votes.values()) == len(members), "each has one vote"
-        return max(votes, key=lambda p: votes[p])
 
     def swap_answer(self, new: Member, old_leader: str | None, version: int) -> JoinGroupResponse:
         """What a static member gets that slipped back into a stable group. The leader must not assign again; before
@@ -278,7 +325,7 @@ class Group:
 
     def become_stable(self, now: Instant) -> list[Effect]:
         assert self.state is State.COMPLETING_REBALANCE
-        self.phase_ends = NEVER
+        self.end_phase_at(NEVER)
         self.enter(State.STABLE, now)
         effects: list[Effect] = []
         for member in self.members.values():
@@ -322,6 +369,7 @@ class Group:
     def forget(self, member: Member, why: str, now: Instant) -> None:
         assert self.members.get(member.member_id) is member
         self.departures.append(member.departed(why, now))
+        self.dismiss(member)
         del self.members[member.member_id]
         if member.instance_id is not None and self.static.get(member.instance_id) == member.member_id:
             del self.static[member.instance_id]
@@ -330,9 +378,17 @@ class Group:
                 (m.member_id for m in self.members.values() if m.joining is not None), next(iter(self.members), None)
             )
 
+    def dismiss(self, member: Member) -> None:
+        """It is, or will be, no member any more."""
+        assert member.session is not None and member.joining is None
+        member.session.end()
+        member.session = None
+        self.support.remove(member.protocols)
+
     def release_join(self, member: Member, error: ErrorCode) -> list[Effect]:
         assert error is not ErrorCode.NONE, "who joined gets another answer"
         to, member.joining = member.joining, None
+        self.joined -= to is not None
         return [] if to is None else [Reply(to, JoinGroupResponse(error_code=error, member_id=member.member_id))]
 
     def release_sync(self, member: Member, error: ErrorCode) -> list[Effect]:
@@ -340,13 +396,27 @@ class Group:
         to, member.syncing = member.syncing, None
         return [] if to is None else [Reply(to, SyncGroupResponse(error_code=error))]
 
+    def give_up(self) -> None:
+        """Another broker coordinates this group from now on. `dissolve` has the rest to do."""
+        self.enter(State.DEAD, self.since)
+
     def dissolve(self, error: ErrorCode) -> list[Effect]:
-        """Another broker coordinates this group from now on."""
+        """Whoever waits is sent away."""
+        assert self.state is State.DEAD, "it is given up"
         effects: list[Effect] = []
         for member in self.members.values():
             effects += self.release_join(member, error) + self.release_sync(member, error)
-        self.enter(State.DEAD, self.since)
+        self.forget_time()
         return effects
+
+    def forget_time(self) -> None:
+        """Nothing of this group is due any more."""
+        for member in self.members.values():
+            assert member.session is not None
+            member.session.end()
+        for invitation in self.pending.values():
+            invitation.end()
+        self.phase.end()
 
     # --- who may speak
 
@@ -371,27 +441,36 @@ class Group:
             assert state in TRANSITIONS[self.state], f"{self.state.value} is never followed by {state.value}"
             self.state, self.since = state, now
 
-    def deadline(self) -> Instant:
-        sessions = (m.session_ends for m in self.members.values() if not m.is_parked)
-        return min(self.phase_ends, min(self.pending.values(), default=NEVER), min(sessions, default=NEVER))
+    def invitation_due(self, member_id: str, now: Instant) -> list[Effect]:
+        del self.pending[member_id]
+        if self.state is State.DEAD:
+            return []
+        return self.end_join_if_complete(now) + self.expired(self, now)
 
-    def expire(self, now: Instant) -> list[Effect]:
+    def session_due(self, member: Member, now: Instant) -> list[Effect]:
+        """It was heard from since, perhaps."""
+        assert self.members.get(member.member_id) is member and member.session is not None
+        if member.is_parked or self.state is State.DEAD:
+            return []  # with the answer a session begins
+        if now < member.session_ends:
+            member.session.set(member.session_ends)
+            return []
+        silent = f"sent no heartbeat for {member.session_timeout_ms} ms (session.timeout.ms)"
+        return self.remove(member, now, silent) + self.expired(self, now)
+
+    def phase_due(self, now: Instant) -> list[Effect]:
         effects: list[Effect] = []
-        for member_id in [m for m, ends in self.pending.items() if ends <= now]:
-            del self.pending[member_id]
-            effects += self.end_join_if_complete(now)
-        for member in [m for m in self.members.values() if not m.is_parked and m.session_ends <= now]:
-            if member.member_id in self.members:
-                silent = f"sent no heartbeat for {member.session_timeout_ms} ms (session.timeout.ms)"
-                effects += self.remove(member, now, silent)
-        if self.phase_ends <= now and self.state is State.PREPARING_REBALANCE:
+        if now < self.phase_ends:
+            self.phase.set(self.phase_ends)
+            return []
+        if self.state is State.PREPARING_REBALANCE:
             effects += self.end_join(now)
-        if self.phase_ends <= now and self.state is State.COMPLETING_REBALANCE:
+        elif self.state is State.COMPLETING_REBALANCE:
             for member in [m for m in self.members.values() if m.syncing is None]:
                 waited_ms = max(m.rebalance_timeout_ms for m in self.members.values())
                 self.forget(member, f"joined, and did not come for its assignment within {waited_ms} ms", now)
             effects += self.prepare_rebalance(now)
-        return effects
+        return effects + self.expired(self, now)
 
     def check(self) -> None:
         assert self.leader is None or self.leader in self.members
@@ -404,8 +483,13 @@ class Group:
         assert not is_formed or (self.generation > 0 and self.protocol is not None)
         is_waiting = self.state in (State.PREPARING_REBALANCE, State.COMPLETING_REBALANCE)
         assert is_waiting == (self.phase_ends != NEVER), "each phase of a rebalance ends"
+        assert self.phase_ends == NEVER or self.phase.when <= self.phase_ends, "it is looked at in time"
+        self.support.check([m.protocols for m in self.members.values()])
+        assert self.joined == sum(m.joining is not None for m in self.members.values())
         for member_id, member in self.members.items():
             assert member.member_id == member_id
+            assert member.session is not None
+            assert member.is_parked or member.session.when <= member.session_ends, "it does not stay for ever"
             assert member.instance_id is None or self.static.get(member.instance_id) == member_id
             assert member.syncing is None or self.state is State.COMPLETING_REBALANCE
             assert member.joining is None or self.state is State.PREPARING_REBALANCE

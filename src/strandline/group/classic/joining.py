@@ -6,7 +6,7 @@ from strandline.base.effects import Effect, Received, Reply, ReplyTo
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import Uuid
 from strandline.base.ports import Rng
-from strandline.base.time import Instant
+from strandline.base.time import Instant, after
 from strandline.coordination.partitioning import is_too_long
 from strandline.group.classic.group import Group
 from strandline.group.classic.member import Member
@@ -44,8 +44,7 @@ class Joining:
             member = self.member(member_id, received, request, protocols)
             return group.add(member, request.protocol_type, received.to, now)
         member_id = self.new_id(received.caller.client_id)
-        assert member_id not in group.members, "an id is new"
-        group.pending[member_id] = Instant(now + request.session_timeout_ms)
+        group.invite(member_id, after(now, request.session_timeout_ms))
         answer = JoinGroupResponse(error_code=ErrorCode.MEMBER_ID_REQUIRED, member_id=member_id)
         return [Reply(received.to, answer)]
 
@@ -83,7 +82,7 @@ class Joining:
         member_id = request.member_id
         if request.group_instance_id is not None and not member_id:
             member_id = group.static.get(request.group_instance_id, "")
-        return group.why_not_join(member_id, request.protocol_type, {p.name: b"" for p in request.protocols})
+        return group.why_not_join(member_id, request.protocol_type, [p.name for p in request.protocols])
 
     def member(
         self, member_id: str, received: Received, request: JoinGroupRequest, protocols: dict[str, bytes]

@@ -2,6 +2,7 @@
 
 from strandline.base.effects import ReplyTo
 from strandline.base.time import NEVER, Instant
+from strandline.base.timers import Deadline
 from strandline.base.value import Value
 
 SHOWN_MAX = 200  # characters of a text from a client that is kept after it has gone
@@ -23,6 +24,21 @@ class Member:
     `joining` and `syncing` are where the answers of a parked JoinGroup and SyncGroup go; while one of them is parked
     the member is alive by definition and has no session deadline. With the answer a whole session begins.
     """
+
+    __slots__ = (
+        "assignment",
+        "client_host",
+        "client_id",
+        "instance_id",
+        "joining",
+        "member_id",
+        "protocols",
+        "rebalance_timeout_ms",
+        "session",
+        "session_ends",
+        "session_timeout_ms",
+        "syncing",
+    )
 
     def __init__(
         self,
@@ -46,9 +62,13 @@ class Member:
         self.joining: ReplyTo | None = None
         self.syncing: ReplyTo | None = None
         self.session_ends: Instant = NEVER
+        self.session: Deadline | None = None  # while it is in a group
 
     def heard(self, now: Instant) -> None:
-        self.session_ends = Instant(now + self.session_timeout_ms)
+        ends = Instant(now + self.session_timeout_ms)
+        if self.session is not None:
+            self.session.set(ends)  # first: a call that is broken off between these leaves a member that is looked at
+        self.session_ends = ends
 
     def departed(self, why: str, now: Instant) -> Departure:
         return Departure(

@@ -73,6 +73,9 @@ class ConsumerGroup:
     def is_subscribed_to(self, topic: str) -> bool:
         return any(topic in self.topics_of(member) for member in self.members.values())
 
+    def subscribed_topics(self) -> frozenset[str]:
+        return frozenset[str]().union(*map(self.topics_of, self.members.values()))
+
     # --- replay
 
     def apply(self, key: ConsumerGroupKey, value: ConsumerGroupValue | None) -> bool:

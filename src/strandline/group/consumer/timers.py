@@ -10,6 +10,7 @@ rebalance timeout if it must give something back.
 from heapq import heappop, heappush
 
 from strandline.base.time import NEVER, Instant, after
+from strandline.base.timers import Deadline
 from strandline.group.consumer.group import ConsumerGroup
 from strandline.group.consumer.member import Held, Member, MemberState
 
@@ -18,10 +19,13 @@ Key = tuple[int, str, str]  # which of them, the group's id, the member's id
 
 
 class Timers:
-    """`ends` has the deadlines. Each has one entry in the heap that is not later, and that `queued` knows, so that a
-    heartbeat, which only moves a deadline, costs no more than that."""
+    """Of the groups of one shard. `ends` has the deadlines. Each has one entry in the heap that is not later, and that
+    `queued` knows, so that a heartbeat, which only moves a deadline, costs no more than that. `alarm` rings for the
+    first entry."""
 
-    def __init__(self) -> None:
+    def __init__(self, alarm: Deadline) -> None:
+        self.alarm = alarm
+        self.resumes: Instant = Instant(0)  # with what `due` has left over
         self.ends: dict[Key, Instant] = {}
         self.heap: list[tuple[Instant, Key]] = []
         self.queued: dict[Key, Instant] = {}
@@ -75,15 +79,19 @@ class Timers:
         if queued is None or ends < queued:
             self.queued[key] = ends
             heappush(self.heap, (ends, key))
+            self.alarm.set(ends)
 
     def deadline(self) -> Instant:
         """Not later than the first deadline."""
         return self.heap[0][0] if self.heap else NEVER
 
-    def due(self, now: Instant) -> dict[str, list[Key]]:
-        """Whose time is up, by group. The caller removes the members, or gives them another deadline."""
+    def due(self, now: Instant, entries_max: int) -> tuple[dict[str, list[Key]], int]:
+        """Whose time is up, by group, and how many entries of the heap were looked at: `entries_max` at most. The
+        others have their turn a millisecond later. The caller removes the members, or gives them another deadline."""
         found: dict[str, list[Key]] = {}
-        while self.heap and self.heap[0][0] <= now:
+        left = entries_max
+        while self.heap and self.heap[0][0] <= now and left > 0:
+            left -= 1
             at, key = heappop(self.heap)
             if self.queued.get(key) != at:
                 continue  # there was an earlier entry
@@ -94,9 +102,16 @@ class Timers:
             elif ends is not None:
                 del self.ends[key]
                 found.setdefault(key[1], []).append(key)
-        return found
+        self.resumes = after(now, 1)
+        self.alarm.set(max(self.deadline(), self.resumes))
+        return found, entries_max - left
+
+    def end(self) -> None:
+        """Another broker coordinates these groups from now on."""
+        self.alarm.end()
 
     def check(self, groups: dict[str, ConsumerGroup]) -> None:
+        assert self.alarm.when <= max(self.deadline(), self.resumes), "it is looked at in time"
         entries = {(key, at) for at, key in self.heap}
         assert all((key, at) in entries for key, at in self.queued.items())
         assert all(self.queued[key] <= ends for key, ends in self.ends.items()), "each is waited for"

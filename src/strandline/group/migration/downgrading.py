@@ -10,7 +10,7 @@ from collections.abc import Collection
 
 from strandline.base.time import Instant
 from strandline.group.classic import member as classic
-from strandline.group.classic.group import Group
+from strandline.group.classic.voting import common_protocols, vote
 from strandline.group.config import BIDIRECTIONAL, DOWNGRADE, GroupConfig
 from strandline.group.consumer.ending import tombstones_of_all
 from strandline.group.consumer.group import ConsumerGroup
@@ -70,7 +70,7 @@ def records_of(
         return None
     if not 0 < len(members) <= config.max_size or any(member.classic is None for member in members):
         return None
-    protocol = common_protocol(group.group_id, members, config)
+    protocol = common_protocol(members)
     if protocol is None:
         return None
     try:
@@ -89,12 +89,12 @@ def records_of(
     return (*tombstones_of_all(group), (GroupMetadataKey(group=group.group_id), value))
 
 
-def common_protocol(group_id: str, members: list[Member], config: GroupConfig) -> str | None:
+def common_protocol(members: list[Member]) -> str | None:
     """The one for which most of them vote, as in a rebalance."""
     voters = [as_classic(member) for member in members]
-    if not all(voter.protocols for voter in voters) or not Group.common_protocols(voters):
+    if not all(voter.protocols for voter in voters) or not common_protocols(voters):
         return None
-    return Group(group_id, config, Instant(0)).vote(voters)
+    return vote(voters)
 
 
 def as_classic(member: Member) -> classic.Member:

@@ -114,7 +114,7 @@ class ClassicInConsumer:
         classic = shard.classic(group.group_id)
         assert classic is not None, "it is one now"
         new = classic.members[plan.member.member_id]
-        new.protocols = protocols_of(plan.member)
+        classic.change_protocols(new, protocols_of(plan.member))
         if not plan.is_quiet:
             return effects + classic.join_replaced(new, received.to, now)
         answer = classic.swap_answer(new, plan.takes_over, received.to.api_version)

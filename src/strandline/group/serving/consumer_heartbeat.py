@@ -14,7 +14,7 @@ from strandline.base.effects import Effect, Received, Reply
 from strandline.base.errors import ErrorCode, message_of
 from strandline.base.ids import OFFSETS_TOPIC, Uuid, uuid_text
 from strandline.base.ports import Rng
-from strandline.base.time import NEVER, Instant, after
+from strandline.base.time import Instant, after
 from strandline.coordination.partitioning import is_too_long
 from strandline.group.classic.group import State
 from strandline.group.config import GroupConfig
@@ -39,12 +39,14 @@ from strandline.wire.messages.consumer_groups.consumer_group_heartbeat import (
 from strandline.wire.messages.groups.group_records import (
     GroupKey,
     GroupMetadataKey,
+    GroupMetadataValue,
     GroupValue,
     OffsetCommitKey,
 )
 
 CLIENT_MADE_ID_SINCE = 1  # from this version on, the client makes the member's id
 FENCE_AGAIN_MS = 1_000
+DUE_MAX = 200  # deadlines of members that are looked at in one step
 
 
 class ConsumerHeartbeats:
@@ -54,6 +56,9 @@ class ConsumerHeartbeats:
         self.topics = topics
         self.rng = rng
         self.planner = Planner(config, topics)
+        self.left = DUE_MAX  # in this step
+        shards.session_ms = self.session_ms
+        shards.consumers_due = self.due
 
     def session_ms(self, group_id: str) -> int:
         return consumer_config(self.topics.image, group_id, self.config)[0]  # guard: session-without-end
@@ -213,13 +218,15 @@ class ConsumerHeartbeats:
         members support beyond the protocol that the record has."""
         if value is None:
             was = shard.classic(key.group)
-            shard.groups.pop(key.group, None)
-            return [] if was is None else was.dissolve(ErrorCode.REBALANCE_IN_PROGRESS)
-        shard.apply(key, value, -1, now)
-        group = shard.classic(key.group)
-        assert group is not None, "what is written can be read"
+            if was is None:
+                return []
+            del shard.groups[key.group]
+            was.give_up()
+            return was.dissolve(ErrorCode.REBALANCE_IN_PROGRESS)
+        assert isinstance(value, GroupMetadataValue), "the key's value"
+        group = shard.begin_classic(key.group, value, now)
         for member_id, member in group.members.items():
-            member.protocols = protocols.get(member_id, member.protocols)
+            group.change_protocols(member, protocols.get(member_id, member.protocols))
         return []
 
     def is_proven(self, shard: Shard) -> bool:
@@ -230,12 +237,6 @@ class ConsumerHeartbeats:
         return shard.is_proven
 
     # --- metadata, and time
-
-    def begin(self, shard: Shard, now: Instant) -> None:
-        """The shard was loaded."""
-        for group_id, group in shard.groups.items():
-            if isinstance(group, ConsumerGroup):
-                shard.timers.begin(group, self.session_ms(group_id), now)
 
     def apply(self, image: Image, delta: Delta) -> None:
         """Groups whose topics may have changed look at them with their next heartbeat."""
@@ -250,14 +251,18 @@ class ConsumerHeartbeats:
             # guard: group-not-told-of-topics
             group.is_stale = names is None or follows or any(map(group.is_subscribed_to, names))
 
-    def deadline(self) -> Instant:
-        return min([shard.timers.deadline() for shard in self.shards.loaded.values()], default=NEVER)
+    def begin_step(self) -> None:
+        self.left = DUE_MAX
 
-    def expire(self, now: Instant) -> list[Effect]:
+    def due(self, shard: Shard, now: Instant) -> list[Effect]:
+        """The time of members in this shard is up, perhaps. Shards that are due in the same step share what may be
+        done in it."""
+        assert self.shards.loaded.get(shard.partition) is shard, "else it is given up"
         effects: list[Effect] = []
-        for shard in self.shards.loaded.values():
-            for group_id, keys in shard.timers.due(now).items():
-                effects += self.fence(shard, group_id, keys, now)
+        found, looked = shard.timers.due(now, self.left)
+        self.left -= looked
+        for group_id, keys in found.items():
+            effects += self.fence(shard, group_id, keys, now)
         return effects
 
     def without(

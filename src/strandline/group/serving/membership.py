@@ -8,7 +8,7 @@ from collections.abc import Callable
 from strandline.base.effects import Effect, Received, Reply
 from strandline.base.errors import ErrorCode
 from strandline.base.ports import Rng
-from strandline.base.time import NEVER, Instant
+from strandline.base.time import Instant
 from strandline.group.classic.group import Group, State
 from strandline.group.classic.joining import Joining
 from strandline.group.config import GroupConfig
@@ -52,7 +52,7 @@ class Membership:
             return self.shards.write(shard, [record], now, lambda error, base, at: then(membership_error(error)))
 
         effects += self.joining.join(group, received, request, persist, now)
-        return effects + self.persist_if_emptied(shard, group, now)
+        return effects + self.shards.persist_if_emptied(shard, group, now)
 
     def make_room(self, shard: Shard, request: JoinGroupRequest, now: Instant) -> tuple[ErrorCode | None, list[Effect]]:
         """Why may nobody join? An empty group of the consumer protocol ends, and a classic one comes in its place."""
@@ -144,7 +144,7 @@ class Membership:
             error, consequences = self.leave_one(group, identity, now)
             effects += consequences
             results.append(left(identity, error))
-        effects += self.persist_if_emptied(shard, group, now)
+        effects += self.shards.persist_if_emptied(shard, group, now)
         assert len(results) == len(leaving)
         top = results[0].error_code if one else ErrorCode.NONE
         return [Reply(received.to, LeaveGroupResponse(error_code=top, members=tuple(results))), *effects]
@@ -159,27 +159,9 @@ class Membership:
             if member_id and member_id != current:
                 return ErrorCode.FENCED_INSTANCE_ID, []
             member_id = current
-        if group.pending.pop(member_id, None) is not None:
+        if group.withdraw(member_id):
             return ErrorCode.NONE, group.end_join_if_complete(now)
         member = group.members.get(member_id)
         if member is None:
             return ErrorCode.UNKNOWN_MEMBER_ID, []
         return ErrorCode.NONE, group.remove(member, now, f"left: {identity.reason}" if identity.reason else "left")
-
-    def persist_if_emptied(self, shard: Shard, group: Group, now: Instant) -> list[Effect]:
-        """The last member is gone: the next coordinator must not wait for it."""
-        assert shard.groups.get(group.group_id) in (group, None)
-        if group.state is State.EMPTY and group.generation > 0 and group.since == now:
-            return self.shards.write(shard, [group_record(group)], now, lambda error, base, at: [])
-        return []
-
-    def deadline(self) -> Instant:
-        return min([group.deadline() for _, group in self.shards.all_groups()], default=NEVER)
-
-    def expire(self, now: Instant) -> list[Effect]:
-        effects: list[Effect] = []
-        for shard, group in self.shards.all_groups():
-            if group.deadline() <= now:
-                effects += group.expire(now)
-                effects += self.persist_if_emptied(shard, group, now)
-        return effects

@@ -19,7 +19,25 @@ from strandline.group.shards.shards import GroupShards, Records
 from strandline.wire.messages.consumer_groups.records import ConsumerGroupMetadataKey
 from strandline.wire.messages.groups.group_records import GroupKey, GroupMetadataKey, GroupValue, OffsetCommitKey
 
-TOMBSTONES_MAX = 10_000  # in one batch
+STEP_OFFSETS = 2_000  # so many are looked at in one step
+LOOK_OFFSETS = 5  # to look at a group costs as much as to look at so many offsets
+PAUSE_MS = 1  # between two steps, for everything else
+
+
+class Sweep:
+    """Which groups of a shard are still to be looked at. `with_old`: is it also asked whose time is up?"""
+
+    def __init__(self, shard: Shard) -> None:
+        self.shard = shard
+        self.groups: dict[str, None] = {}  # of which is next, the last
+        self.with_old = False
+
+    def begin(self, *, with_old: bool) -> None:
+        """All groups are to be looked at. Those that an earlier sweep has not come to are first."""
+        self.with_old |= with_old
+        names = dict.fromkeys([*self.shard.offsets, *self.shard.groups])
+        rest = [name for name in self.groups if name in names]
+        self.groups = dict.fromkeys(name for name in names if name not in self.groups) | dict.fromkeys(rest)
 
 
 class Retention:
@@ -28,6 +46,8 @@ class Retention:
         self.shards = shards
         self.topics = topics
         self.next_check: Instant = NEVER
+        self.next_step: Instant = NEVER
+        self.sweeps: dict[Shard, Sweep] = {}
 
     def begin(self, now: Instant) -> None:
         """There is something to look after from now on."""
@@ -35,15 +55,61 @@ class Retention:
             self.next_check = after(now, self.config.offsets_retention_check_ms)
         assert self.next_check != NEVER
 
+    def deadline(self) -> Instant:
+        return min(self.next_check, self.next_step)
+
     def expire(self, now: Instant) -> list[Effect]:
-        if self.next_check > now:
-            return []
-        self.next_check = after(now, self.config.offsets_retention_check_ms)
+        if self.next_check <= now:
+            self.next_check = after(now, self.config.offsets_retention_check_ms)
+            for shard in self.shards.loaded.values():
+                self.sweep(shard, with_old=True)
+            self.next_step = now
+        return self.go_on(now) if self.next_step <= now else []
+
+    def sweep(self, shard: Shard, *, with_old: bool = False) -> None:
+        """Look through all groups of a shard, in the next steps. Call `go_on` for the first one."""
+        if shard not in self.sweeps:
+            self.sweeps[shard] = Sweep(shard)
+        self.sweeps[shard].begin(with_old=with_old)
+
+    def go_on(self, now: Instant) -> list[Effect]:
+        """One step."""
         effects: list[Effect] = []
-        for shard in self.shards.loaded.values():
-            effects += self.forget_outdated(shard, now)
-            effects += self.forget_old(shard, now)
+        left = STEP_OFFSETS
+        while self.sweeps and left > 0:
+            shard, sweep = next(iter(self.sweeps.items()))
+            is_led = self.shards.loaded.get(shard.partition) is shard
+            tombstones: list[tuple[GroupKey, GroupValue | None]] = []
+            again: list[str] = []
+            while is_led and sweep.groups and left > 0:
+                group_id, _ = sweep.groups.popitem()
+                left -= LOOK_OFFSETS + len(shard.offsets.get(group_id, ()))
+                outdated = self.outdated_of(shard, group_id)
+                found = outdated or (self.old_of(shard, group_id, now) if sweep.with_old else [])
+                tombstones += found
+                if len(found) >= STEP_OFFSETS or (outdated and sweep.with_old):
+                    again.append(group_id)
+            if tombstones:
+                effects += self.forget_part(shard, tombstones, again, now, with_old=sweep.with_old)
+            if left > 0:
+                del self.sweeps[shard]
+        self.next_step = after(now, PAUSE_MS) if self.sweeps else NEVER
         return effects
+
+    def forget_part(
+        self, shard: Shard, tombstones: Records, again: list[str], now: Instant, *, with_old: bool
+    ) -> list[Effect]:
+        """Groups that may have more to lose are looked at `again` when this is written."""
+
+        def then(error: ErrorCode) -> list[Effect]:
+            if again and error is ErrorCode.NONE:
+                sweep = self.sweeps.setdefault(shard, Sweep(shard))
+                sweep.groups |= dict.fromkeys(again)
+                sweep.with_old |= with_old
+                self.next_step = min(self.next_step, after(now, PAUSE_MS))
+            return []
+
+        return self.forget(shard, tombstones, now, then)
 
     def tombstones(
         self, shard: Shard, group_id: str, offsets: Iterable[tuple[str, int]], *, with_group: bool
@@ -57,7 +123,7 @@ class Retention:
         if with_group and isinstance(group, ConsumerGroup):
             records += group_tombstones(group)
         elif with_group and group is not None:
-            del shard.groups[group_id]
+            shard.end_classic(group_id)
             records.append((GroupMetadataKey(group=group_id), None))
         return records
 
@@ -74,9 +140,9 @@ class Retention:
         def done(error: ErrorCode, base_offset: int, now: Instant) -> list[Effect]:
             nonlocal is_refused
             is_refused = base_offset < 0
-            for at, (key, value) in enumerate(tombstones):
+            for at, (key, _) in enumerate(tombstones):
                 if error is ErrorCode.NONE and isinstance(key, OffsetCommitKey):
-                    shard.apply(key, value, base_offset + at, now)
+                    shard.forget_offset(key.group, (key.topic, key.partition), base_offset + at)
             return then(error)
 
         effects = self.shards.write(shard, tombstones, now, done)
@@ -84,38 +150,29 @@ class Retention:
             del shard.groups[group_id]
         return effects
 
-    def forget_outdated(self, shard: Shard, now: Instant) -> list[Effect]:
+    def outdated_of(self, shard: Shard, group_id: str) -> Records:
         """Offsets of topics that are deleted. What fails, is just being committed, or is pending in a transaction, is
         found at a later look."""
-        tombstones: list[tuple[GroupKey, GroupValue | None]] = []
-        for group_id, offsets in shard.offsets.items():
-            gone = [at for at in self.topics.outdated(offsets) if not shard.is_changing((group_id, *at))]
-            tombstones += self.tombstones(shard, group_id, gone, with_group=False)
-        effects: list[Effect] = []
-        for begin in range(0, len(tombstones), TOMBSTONES_MAX):
-            part = tombstones[begin : begin + TOMBSTONES_MAX]
-            assert 0 < len(part) <= TOMBSTONES_MAX
-            effects += self.forget(shard, part, now, lambda error: [])
-        return effects
+        outdated = self.topics.outdated(shard.offsets.get(group_id, {}))
+        gone = [at for at in outdated if not shard.is_changing((group_id, *at))]
+        return self.tombstones(shard, group_id, gone[:STEP_OFFSETS], with_group=False)
 
-    def forget_old(self, shard: Shard, now: Instant) -> list[Effect]:
+    def old_of(self, shard: Shard, group_id: str, now: Instant) -> Records:
         """Empty groups lose the offsets whose time is up, and with the last of them themselves."""
-        tombstones: list[tuple[GroupKey, GroupValue | None]] = []
-        for group_id in list(dict.fromkeys([*shard.offsets, *shard.groups])):
-            group = shard.groups.get(group_id)
-            if isinstance(group, Group) and (group.members or group.pending):
-                continue
-            offsets = shard.offsets.get(group_id, {})
-            # As in Kafka, offsets of a consumer group count from their commits, and while it has members for as long as
-            # one of them is subscribed to their topic.
-            empty_since = group.since if isinstance(group, Group) else Instant(0)
-            old = expired(offsets, empty_since, self.config.offsets_retention_ms, now)
-            if isinstance(group, ConsumerGroup):
-                old = [at for at in old if not group.is_subscribed_to(at[0])]
-            if any(shard.committing[(group_id, *at)] for at in old):
-                continue  # a tombstone would come after the commit in the log, and take that away
-            gone = [at for at in old if not shard.pending.is_unstable((group_id, *at))]  # the same
-            is_empty = group is None or not group.members
-            is_over = is_empty and len(gone) == len(offsets) and group_id not in shard.pending.groups
-            tombstones += self.tombstones(shard, group_id, gone, with_group=is_over)
-        return self.forget(shard, tombstones, now, lambda error: []) if tombstones else []
+        group = shard.groups.get(group_id)
+        if isinstance(group, Group) and (group.members or group.pending):
+            return []
+        offsets = shard.offsets.get(group_id, {})
+        # As in Kafka, offsets of a consumer group count from their commits, and while it has members for as long as one
+        # of them is subscribed to their topic.
+        empty_since = group.since if isinstance(group, Group) else Instant(0)
+        old = expired(offsets, empty_since, self.config.offsets_retention_ms, now)
+        if old and isinstance(group, ConsumerGroup):
+            subscribed = group.subscribed_topics()
+            old = [at for at in old if at[0] not in subscribed]
+        if any(shard.committing[(group_id, *at)] for at in old):
+            return []  # a tombstone would come after the commit in the log, and take that away
+        gone = [at for at in old if not shard.pending.is_unstable((group_id, *at))]  # the same
+        is_empty = group is None or not group.members
+        is_over = is_empty and len(gone) == len(offsets) <= STEP_OFFSETS and group_id not in shard.pending.groups
+        return self.tombstones(shard, group_id, gone[:STEP_OFFSETS], with_group=is_over)

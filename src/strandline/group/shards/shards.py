@@ -1,20 +1,23 @@
 """Which groups are this broker's: those of the `__consumer_offsets` partitions that it leads and has loaded."""
 
-from collections.abc import Callable, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
 
 from strandline.base.effects import Effect
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import OFFSETS_TOPIC, LeaderEpoch
-from strandline.base.time import Instant
+from strandline.base.time import NEVER, Instant, after
+from strandline.base.timers import Timers
 from strandline.coordination.internal_log import Done, InternalLog
-from strandline.coordination.shards import Shards
+from strandline.coordination.shards import PAUSE_MS, Shards
 from strandline.group.classic.group import Group, State
 from strandline.group.config import GroupConfig
 from strandline.group.consumer.group import ConsumerGroup
-from strandline.group.offsets.offsets import batch_of
-from strandline.group.shards.shard import Shard
+from strandline.group.offsets.offsets import Offsets, batch_of
+from strandline.group.shards.shard import Shard, group_record
 from strandline.wire.messages.groups.group_records import GroupKey, GroupValue
 
+SESSIONS_MAX = 2_000  # of members, that begin or end in one step because a partition has another leader
 Records = Sequence[tuple[GroupKey, GroupValue | None]]  # None: a tombstone
 
 
@@ -22,13 +25,67 @@ class GroupShards(Shards[Shard]):
     key_error = ErrorCode.INVALID_GROUP_ID
 
     def __init__(self, config: GroupConfig, log: InternalLog) -> None:
-        super().__init__(OFFSETS_TOPIC, log, self.load_shard)
+        super().__init__(OFFSETS_TOPIC, log, self.begin_shard)
         self.config = config
+        self.timers = Timers()  # of all groups and their members
+        self.dead: deque[Group | ConsumerGroup] = deque()  # given up, and not dissolved yet
+        self.unused: deque[dict[str, Offsets]] = deque()  # of what was given up: memory is freed in steps, too
+        self.silent: deque[Shard] = deque()  # with groups whose members' sessions have not begun
+        # Of consumer groups. Whoever serves them knows better.
+        self.session_ms: Callable[[str], int] = lambda group_id: config.consumer_session_timeout_ms
+        self.consumers_due: Callable[[Shard, Instant], list[Effect]] = lambda shard, now: []
 
-    def load_shard(self, partition: int, leader_epoch: LeaderEpoch, now: Instant) -> Shard:
-        shard = Shard(partition, leader_epoch, self.config)
-        shard.load(self.log.replay(OFFSETS_TOPIC, partition), now)
-        return shard
+    def begin_shard(self, partition: int, leader_epoch: LeaderEpoch) -> Shard:
+        return Shard(partition, leader_epoch, self.config, self.timers, self.persist_if_emptied, self.consumers_due)
+
+    def begin_sessions(self, new: Sequence[Shard], now: Instant) -> None:
+        """In steps: the members of what is `new` here, and of what was before."""
+        for shard in new:
+            shard.begin_rebalances(now)
+        self.silent.extend(shard for shard in new if shard.silent)
+        left = SESSIONS_MAX
+        while self.silent and left > 0:
+            shard = self.silent[0]
+            if self.loaded.get(shard.partition) is shard:
+                left -= shard.begin_sessions(left, now, self.session_ms)
+            if left > 0:
+                self.silent.popleft()
+        if self.silent:
+            self.next_load = min(self.next_load, after(now, PAUSE_MS))
+
+    def give_up(self, gone: Iterable[Shard], now: Instant) -> list[Effect]:
+        """In steps: the members of what is `gone`, and of what was before, are sent away."""
+        for shard in gone:
+            shard.timers.end()
+            for group in shard.groups.values():
+                if isinstance(group, Group):  # what waits in others waits for a write, which has failed
+                    group.give_up()
+                self.dead.append(group)
+            self.unused.append(shard.offsets)
+            shard.groups = {}  # each is freed when it is dissolved
+        effects: list[Effect] = []
+        left = SESSIONS_MAX
+        while self.dead and left > 0:
+            group = self.dead.popleft()
+            left -= 1 + len(group.members)
+            if isinstance(group, Group):
+                effects += group.dissolve(ErrorCode.NOT_COORDINATOR)
+        while self.unused and left > 0:
+            if self.unused[0]:
+                left -= 1 + len(self.unused[0].popitem()[1]) // 10
+            else:
+                self.unused.popleft()
+        if self.dead or self.unused:
+            self.next_load = min(self.next_load, after(now, PAUSE_MS))
+        return effects
+
+    def transaction_ended(self, partition: int, producer_id: int, offset: int, *, commits: bool) -> None:
+        """A marker at `offset` is committed. It counts once, in what is read or behind it."""
+        shard, loading = self.loaded.get(partition), self.loading.get(partition)
+        if shard is not None:
+            shard.marker_committed(producer_id, offset, commits=commits)
+        elif loading is not None and loading.reader is not None and offset >= loading.reader.end:
+            loading.shard.late.append((producer_id, commits))
 
     def existing(self, group_id: str) -> tuple[Shard, Group] | ErrorCode:
         if not group_id:
@@ -70,6 +127,13 @@ class GroupShards(Shards[Shard]):
         is_asking = False
         return refused, effects
 
+    def persist_if_emptied(self, shard: Shard, group: Group, now: Instant) -> list[Effect]:
+        """The last member is gone: the next coordinator must not wait for it."""
+        assert shard.groups.get(group.group_id) in (group, None)
+        if group.state is State.EMPTY and group.generation > 0 and group.since == now:
+            return self.write(shard, [group_record(group)], now, lambda error, base, at: [])
+        return []
+
     def groups(self) -> list[tuple[Shard, Group | ConsumerGroup]]:
         return [(shard, group) for shard in self.loaded.values() for group in shard.groups.values()]
 
@@ -79,6 +143,7 @@ class GroupShards(Shards[Shard]):
 
     def check(self) -> None:
         super().check()
+        assert not (self.silent or self.dead or self.unused) or self.next_load != NEVER, "all is done some time"
         for shard in self.loaded.values():
             shard.pending.check()
             assert all(count > 0 for count in shard.committing.values())
@@ -87,7 +152,8 @@ class GroupShards(Shards[Shard]):
             consumers = {
                 group_id: group for group_id, group in shard.groups.items() if isinstance(group, ConsumerGroup)
             }
-            shard.timers.check(consumers)
+            if not shard.silent:
+                shard.timers.check(consumers)
             for proof in shard.proofs.values():
                 proof.check()
                 assert not proof.is_complete, "it is forgotten"
