@@ -44,7 +44,7 @@ GROUP = table(
     Mutant(
         "offsets of groups with members expire",
         "group/serving/retention.py",
-        "            if isinstance(group, Group) and (group.members or group.pending):\n                continue\n",
+        "        if isinstance(group, Group) and (group.members or group.pending):\n            return []\n",
         "",
         Breaks.DURABILITY,
         ("unit/group/test_offsets.py::test_offsets_of_a_group_with_members_are_not_forgotten_however_old_they_are",),
@@ -52,8 +52,8 @@ GROUP = table(
     Mutant(
         "an older offset commit is replayed over a newer one",
         "group/shards/shard.py",
-        "                self.offsets.setdefault(key.group, {})[(key.topic, key.partition)] = committed\n",
-        ("                self.offsets.setdefault(key.group, {}).setdefault((key.topic, key.partition), committed)\n"),
+        "                offsets[at] = committed\n            else:",
+        "                offsets.setdefault(at, committed)\n            else:",
         Breaks.DURABILITY,
         ("unit/group/test_offsets.py::test_a_new_coordinator_finds_the_last_offset_that_was_committed",),
     ),
@@ -119,8 +119,11 @@ GROUP = table(
     Mutant(
         "a coordinator loads what is damaged and may yet be repaired",
         "replica/scrubbing/scrubber.py",
-        "        return found is None\n",
-        "        return True\n",
+        (
+            "        self.host.suspects.add(hosted, max(damage.start, hosted.log.log_start_offset), now)\n"
+            "        return True\n"
+        ),
+        "        return False\n",
         Breaks.DURABILITY,
         (
             "unit/broker/coordinators/test_internal_topics.py::"
@@ -129,9 +132,9 @@ GROUP = table(
     ),
     Mutant(
         "a coordinator ends its load where something is lost",
-        "broker/coordinators/internal_topics.py",
-        "                offset = self.replicas.scrubber.resumes(hosted, offset)\n",
-        "                return\n",
+        "broker/coordinators/reading.py",
+        "        self.unreadable += 1\n        place.passed(checked)\n        return size, Reached.MORE\n",
+        "        return size, Reached.END\n",
         Breaks.DURABILITY,
         (
             "unit/broker/coordinators/test_internal_topics.py::"
@@ -141,8 +144,8 @@ GROUP = table(
     Mutant(
         "a partition that is not loaded is like an empty one",
         "coordination/shards.py",
-        " for partition in missing if partition not in self.damaged]",
-        " for partition in missing]",
+        "loading.is_read = part.reached is Reached.END",
+        "loading.is_read = part.reached is not Reached.MORE",
         Breaks.DURABILITY,
         ("unit/group/test_offsets.py::test_a_coordinator_that_cannot_read_all_yet_asks_to_wait_and_forgets_nothing",),
     ),
@@ -157,8 +160,8 @@ GROUP = table(
     Mutant(
         "a tombstone of an offset is not replayed",
         "group/shards/shard.py",
-        "                offsets.pop((key.topic, key.partition), None)\n",
-        "                offsets.get((key.topic, key.partition), None)\n",
+        "        offsets.pop(at, None)\n",
+        "        offsets.get(at, None)\n",
         Breaks.DURABILITY,
         ("unit/group/test_offsets.py::test_offsets_without_members_are_forgotten_after_their_retention",),
     ),
@@ -187,8 +190,8 @@ GROUP = table(
     Mutant(
         "an offset counts before its transaction is committed",
         "group/shards/shard.py",
-        "                if is_alone:\n                    self.offsets",
-        "                if True:\n                    self.offsets",
+        "            if producer_id == NO_PRODUCER_ID:\n                offsets",
+        "            if True:\n                offsets",
         Breaks.AGREEMENT,
         (TRANSACTIONAL + "test_a_transaction_that_is_open_where_the_log_ends_is_pending_for_a_new_coordinator",),
         holds=(

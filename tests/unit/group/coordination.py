@@ -2,14 +2,14 @@
 
 import random
 import struct
-from collections.abc import Iterable
 from typing import Any
 
 from strandline.base.effects import Caller, Effect, Received, Reply, ReplyTo
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import OFFSETS_TOPIC, LeaderEpoch, TopicPartition, Uuid
 from strandline.base.time import Instant
-from strandline.coordination.internal_log import Done, Replayed
+from strandline.base.timers import Timers
+from strandline.coordination.internal_log import Done, Part, Reached, Replayed
 from strandline.group.classic.group import Group
 from strandline.group.config import GroupConfig
 from strandline.group.coordinator import Groups
@@ -43,7 +43,7 @@ from strandline.wire.messages.transactions.txn_offset_commit import (
     TxnOffsetCommitRequestPartition,
     TxnOffsetCommitRequestTopic,
 )
-from strandline.wire.record import records
+from strandline.wire.record import Row, records, rows
 
 START = 1_000_000
 LATEST = {
@@ -97,34 +97,53 @@ class HeldLog:
         self.end = read_header(self.batches[-1]).next_offset
         return base
 
-    def is_whole(self, topic: str, partition: int, now: Instant) -> bool:
-        return not self.is_damaged
-
     def is_committed(self, topic: str, partition: int) -> bool:
         return not self.has_uncommitted
 
-    def replay(self, topic: str, partition: int) -> Iterable[Replayed]:
-        for batch in self.batches:
-            header = read_header(batch)
-            producer = (header.producer_id, header.producer_epoch) if header.is_transactional else (-1, -1)
-            for record in records(header, batch):
-                if header.is_control:
-                    marker = decode_control(record)
-                    assert isinstance(marker, EndTxnMarker)
-                    yield Replayed(None, marker, *producer)
-                else:
-                    yield Replayed(record, None, *producer)
+    def reader(self, topic: str, partition: int) -> "HeldReader":
+        return HeldReader(self)
 
     def live_keys(self) -> list[GroupKey]:
         """What compaction leaves: keys whose last record is no tombstone."""
         last = {}
-        for row in self.replay("", 0):
-            if row.record is not None:
-                last[bytes(row.record.key or b"")] = row.record.value
+        for batch in self.batches:
+            for part in replayed(batch):
+                last |= {bytes(key or b""): value for _, key, value in part.rows}
         return [key for raw, value in last.items() if value is not None and (key := decode_key(raw)) is not None]
 
     def leads(self, topic: str, partition: int) -> LeaderEpoch | None:
         return self.epoch
+
+
+class HeldReader:
+    """Reads batch by batch, as far as the log went when the reader was made."""
+
+    def __init__(self, log: HeldLog) -> None:
+        self.log = log
+        self.end = log.end
+        self.left = list(log.batches)
+
+    def read(self, bytes_max: int, now: Instant) -> Part:
+        if self.log.is_damaged:
+            return Part((), 0, Reached.DAMAGE)
+        found: list[Replayed] = []
+        size = 0
+        while self.left and size < bytes_max:
+            batch = self.left.pop(0)
+            size += len(batch)
+            found += replayed(batch)
+        return Part(found, size, Reached.MORE if self.left else Reached.END)
+
+
+def replayed(batch: bytes) -> list[Replayed]:
+    header = read_header(batch)
+    producer_id = header.producer_id if header.is_transactional else -1
+    if not header.is_control:
+        found: list[Row] = []
+        rows(header, batch, found)
+        return [Replayed(found, None, producer_id)]
+    markers = [decode_control(record) for record in records(header, batch)]
+    return [Replayed((), marker, producer_id) for marker in markers if isinstance(marker, EndTxnMarker)]
 
 
 class Coordination:
@@ -217,12 +236,12 @@ class Coordination:
     def end_transaction(self, producer_id: int = 7, *, commits: bool = True) -> None:
         """Let writes be committed, and then the marker."""
         self.commit()
-        self.log.written(
-            build_end_txn(EndTxnMarker(commits, 0), timestamp=self.now, producer_id=producer_id, producer_epoch=0)
-        )
-        self.take(
-            self.groups.transaction_ended(TopicPartition(OFFSETS_TOPIC, 0), producer_id, commits, Instant(self.now))
-        )
+        marker = build_end_txn(EndTxnMarker(commits, 0), timestamp=self.now, producer_id=producer_id, producer_epoch=0)
+        self.marker_committed(self.log.written(marker), producer_id, commits=commits)
+
+    def marker_committed(self, offset: int, producer_id: int = 7, *, commits: bool = True) -> None:
+        at, now = TopicPartition(OFFSETS_TOPIC, 0), Instant(self.now)
+        self.take(self.groups.transaction_ended(at, producer_id, commits, offset, now))
 
     def fail(self, error: ErrorCode, *, is_written: bool = False) -> None:
         """`is_written`: the records are in the log, and nobody knows whether they will be committed."""
@@ -266,9 +285,20 @@ class Coordination:
 
     def reload(self) -> Shard:
         """What a new leader of the partition would hold."""
-        shard = Shard(0, LeaderEpoch(1), self.config)
-        shard.load(self.log.replay("", 0), Instant(self.now))
+        shard = Shard(0, LeaderEpoch(1), self.config, Timers())
+        for batch in self.log.batches:
+            shard.replay(replayed(batch))
+        shard.complete(1 << 40, Instant(self.now))
+        shard.begin_rebalances(Instant(self.now))
+        shard.begin_sessions(1 << 40, Instant(self.now), lambda group_id: self.config.consumer_session_timeout_ms)
         return shard
+
+    def fail_over(self) -> Shard:
+        """The leader of the partition changes, and this broker leads it anew."""
+        assert self.log.epoch is not None
+        self.log.epoch = LeaderEpoch(self.log.epoch + 1)
+        self.take(self.groups.follow_leadership(Instant(self.now)))
+        return self.shard
 
     # --- requests
 

@@ -2,25 +2,50 @@
 
 from strandline.base.errors import ErrorCode as E
 from strandline.base.time import NEVER, Instant
+from strandline.base.timers import Deadline
+from strandline.base.timers import Timers as BaseTimers
 from strandline.group.consumer.timers import REBALANCE, SESSION, Timers
 from strandline.group.shards.proving import Proof
 
 
+def timers_of() -> tuple[Timers, list[Instant]]:
+    """And when they were asked to look."""
+    rung: list[Instant] = []
+    clock = BaseTimers()
+    return Timers(Deadline(clock, lambda now: rung.append(now) or [])), rung  # type: ignore[func-returns-value]
+
+
 def test_a_deadline_that_moves_is_waited_for_once() -> None:
-    timers, key, other = Timers(), (SESSION, "g", "a"), (REBALANCE, "g", "a")
+    timers, rung = timers_of()
+    key, other = (SESSION, "g", "a"), (REBALANCE, "g", "a")
     for ends in (50, 20, 80, 30):
         timers.set(key, Instant(ends))
     timers.set(other, Instant(25))
-    assert timers.deadline() == 20, "not later than the first"
-    assert timers.due(Instant(24)) == {}
-    assert timers.due(Instant(29)) == {"g": [other]}
-    assert timers.due(Instant(30)) == {"g": [key]}
-    assert timers.due(Instant(1000)) == {}
-    assert timers.deadline() == NEVER
+    assert timers.alarm.when == 20, "not later than the first"
+    for at, due in ((24, {}), (29, {"g": [other]}), (30, {"g": [key]}), (1000, {})):
+        timers.alarm.timers.expire(Instant(at))
+        assert timers.due(Instant(at), 10)[0] == due
+    assert rung[:3] == [24, 29, 30]
+    assert timers.alarm.when == NEVER
+
+
+def test_many_deadlines_at_once_have_their_turns() -> None:
+    timers, _ = timers_of()
+    keys = [(SESSION, "g", f"m{number}") for number in range(5)]
+    for key in keys:
+        timers.set(key, Instant(10))
+    found = []
+    for at in (10, 11, 12):
+        timers.alarm.timers.expire(Instant(at))
+        due, looked = timers.due(Instant(at), 2)
+        assert looked == len(due["g"])
+        found.append(due["g"])
+        assert timers.alarm.when == (at + 1 if at < 12 else NEVER)
+    assert found == [keys[:2], keys[2:4], keys[4:]]
 
 
 def test_members_that_come_and_go_leave_no_entries_behind() -> None:
-    timers, key = Timers(), (SESSION, "g", "a")
+    (timers, _), key = timers_of(), (SESSION, "g", "a")
     for _ in range(100):
         timers.set(key, Instant(50))
         del timers.ends[key]

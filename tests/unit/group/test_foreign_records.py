@@ -20,7 +20,7 @@ def loaded(**fields: Any) -> Coordination:
     c = Coordination()
     record = GroupMetadataKey(group="g"), GroupMetadataValue(**{**sound, **fields})
     c.log.batches.append(bytes(batch_of([record], Instant(c.now))))
-    c.groups.shards.loaded[0] = c.reload()
+    c.fail_over()
     return c
 
 

@@ -250,7 +250,7 @@ def test_a_generation_that_no_group_comes_to_by_counting_is_not_gone_on_from(gen
     c.stable()
     record = (GroupMetadataKey(group="g"), GroupMetadataValue(protocol_type="consumer", generation=generation))
     c.log.batches.append(bytes(batch_of([record], Instant(c.now))))
-    shard = c.groups.shards.loaded[0] = c.reload()
+    shard = c.fail_over()
     assert (shard.groups["g"].generation, shard.unreadable) == (1, 1)
     _, number = c.enter()
     c.wait(400_000)
@@ -261,5 +261,5 @@ def test_the_last_generation_that_is_believed_leaves_room_for_more() -> None:
     c = Coordination()
     record = (GroupMetadataKey(group="g"), GroupMetadataValue(generation=GENERATION_END - 1))
     c.log.batches.append(bytes(batch_of([record], Instant(c.now))))
-    c.groups.shards.loaded[0] = c.reload()
+    c.fail_over()
     assert c.joined(c.enter()[1]).generation_id == GENERATION_END

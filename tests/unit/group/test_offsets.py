@@ -335,7 +335,7 @@ def test_an_older_record_without_a_topic_id_counts_by_its_topics_name() -> None:
     c = Coordination()
     committed = CommittedOffset(9, -1, "", Instant(c.now))
     c.log.batches.append(bytes(batch_of([offset_record("g", "t", 0, committed)], Instant(c.now))))
-    c.groups.shards.loaded[0] = c.reload()
+    c.fail_over()
     assert fetched(c) == 9
     c.delete("t")
     c.commit()

@@ -369,7 +369,7 @@ def test_a_transaction_that_is_open_where_the_log_ends_is_pending_for_a_new_coor
     c = Coordination()
     c.ask(commit_request(3), 9)
     c.ask(pending_request(5))
-    c.groups.shards.loaded[0] = c.reload()
+    c.fail_over()
     assert fetched(c) == [UNSTABLE, NOTHING]
     c.end_transaction()
     assert fetched(c) == [(5, E.NONE), NOTHING]
@@ -383,7 +383,7 @@ def test_a_new_coordinator_knows_which_record_is_the_later_one() -> None:
         c = Coordination()
         for request in requests:
             c.ask(request, 9 if request.api_key == 8 else 5)
-        c.groups.shards.loaded[0] = c.reload()
+        c.fail_over()
         c.end_transaction()
         assert (offset(c), reloaded(c)) == (expected, expected)
 

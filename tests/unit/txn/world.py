@@ -18,7 +18,7 @@ from strandline.base.effects import (
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import OFFSETS_TOPIC, TRANSACTION_TOPIC, LeaderEpoch, TopicPartition, Uuid, by_topic
 from strandline.base.time import Instant
-from strandline.coordination.internal_log import Done, Replayed
+from strandline.coordination.internal_log import Done, Part, Reached, Replayed
 from strandline.metadata.features import TXN_FEATURE
 from strandline.metadata.image import Image
 from strandline.metadata.records import (
@@ -85,17 +85,34 @@ class HeldLog:
         self.under_way.append((bytes(batch), done))
         return []
 
-    def is_whole(self, topic: str, partition: int, now: Instant) -> bool:
-        return not self.is_damaged
-
     def is_committed(self, topic: str, partition: int) -> bool:
         return self.has_committed
 
-    def replay(self, topic: str, partition: int) -> Iterable[Replayed]:
-        return [Replayed(record) for batch in self.batches for record in all_records(batch)]
+    def reader(self, topic: str, partition: int) -> "HeldReader":
+        return HeldReader(self)
 
     def leads(self, topic: str, partition: int) -> LeaderEpoch | None:
         return self.epoch
+
+
+class HeldReader:
+    """Reads batch by batch, as far as the log went when the reader was made."""
+
+    def __init__(self, log: HeldLog) -> None:
+        self.log = log
+        self.end = 0  # no marker is written here
+        self.left = list(log.batches)
+
+    def read(self, bytes_max: int, now: Instant) -> Part:
+        if self.log.is_damaged:
+            return Part((), 0, Reached.DAMAGE)
+        found: list[Replayed] = []
+        size = 0
+        while self.left and size < bytes_max:
+            batch = self.left.pop(0)
+            size += len(batch)
+            found.append(Replayed([(0, record.key, record.value) for record in all_records(batch)]))
+        return Part(found, size, Reached.MORE if self.left else Reached.END)
 
 
 class Ids:

@@ -89,7 +89,7 @@ KIP_DEFENCES = table(
     Mutant(
         "a coordinator that loads lists what it has",
         "txn/listing.py",
-        "        if self.shards.damaged:\n",
+        "        if self.shards.loading:\n",
         "        if False:\n",
         Breaks.AGREEMENT,
         ("unit/txn/test_loading.py::test_nothing_is_answered_before_all_is_whole_and_committed",),

@@ -77,9 +77,9 @@ KIP_TRANSACTIONS = table(
     ),
     Mutant(
         "a new coordinator forgets who was about to abort",
-        "txn/markers.py",
-        ("            if entry.current is not None and entry.current.state in DECIDED\n        ]"),
-        ("            if entry.current is not None and entry.current.state is DECIDED[0]\n        ]"),
+        "txn/shard.py",
+        "        if entry.is_decided:\n",
+        "        if entry.current is not None and entry.current.state is DECIDED[0]:\n",
         Breaks.AGREEMENT,
         (
             "kip/transactions/test_failover.py::test_a_coordinator_that_fails_at_any_moment_leaves_one_decision_and_a_producer_that_goes_on",
