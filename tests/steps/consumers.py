@@ -93,7 +93,9 @@ def scenario(name: str, groups: dict[str, list[str]], topic: str, rounds: int) -
     for _ in range(rounds):
         consumers.round(beating, timing)
     yield (growing := Stopwatch(f"{name}: the topic gets more partitions"))
-    growing.step(lambda: driver.world.grow(topic, PARTITIONS + 8 if topic == "large" else 4))
+    driver.world.add_partitions(topic, PARTITIONS + 8 if topic == "large" else 4)
+    delta = driver.world.image.take_delta()
+    growing.step(lambda: driver.take(driver.groups.apply(driver.world.image, delta, Instant(driver.now))))
     consumers.settle(growing)
     yield (loading := Stopwatch(f"{name}: their coordinator fails over"))
     fail_over(driver, loading)

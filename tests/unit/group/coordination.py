@@ -176,11 +176,15 @@ class Coordination:
         self.apply()
 
     def grow(self, name: str, partitions: int) -> None:
+        self.add_partitions(name, partitions)
+        self.apply()
+
+    def add_partitions(self, name: str, partitions: int) -> None:
+        """In the image alone."""
         topic = self.image.topics[self.image.topic_ids[name]]
         for p in range(len(topic.partitions), partitions):
             row = PartitionRecord(partition_id=p, topic_id=topic.topic_id, replicas=(1,), isr=(1,), leader=1)
             self.image.apply(row)
-        self.apply()
 
     def register(self, node: int, rack: str) -> None:
         self.image.apply(RegisterBrokerRecord(broker_id=node, rack=rack, broker_epoch=1))
