@@ -14,6 +14,7 @@ from strandline.sim import loss_ledger
 from strandline.sim.clients.admin import Admin
 from strandline.sim.clients.client import Client, key_of
 from strandline.sim.rotten import why_not_sound
+from strandline.sim.runs.grouped import REBALANCING
 from strandline.sim.runs.transactional import TRANSACTIONAL
 from strandline.sim.scene import Scene
 from strandline.sim.simulation import World
@@ -40,7 +41,8 @@ def calm(
     finish(world, permitters)
     before = [workload.progress() for workload in workloads]
     world.run_until("all clients make progress", lambda: why_no_progress(workloads, before), BOUND_MS)
-    settle(world, workloads)
+    if REBALANCING in world.options.workloads:
+        settle(world, workloads)
     writers: list[Client] = [admin, *[client for workload in workloads for client in workload.writers]]
     readers = [client for workload in workloads for client in workload.readers]
     finish(world, writers)
