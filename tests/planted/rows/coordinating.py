@@ -16,7 +16,7 @@ COORDINATING: dict[str, Planted] = table(
     ),
     Planted(
         name="new-coordinator-loads-what-may-be-lost",
-        how=Without("is_committed"),
+        how=ALWAYS,
         trap="KIP-98",
         harm="a new coordinator carries out a decision that the next one does not know",
         found_by=MODEL,

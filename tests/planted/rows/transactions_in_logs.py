@@ -1,6 +1,6 @@
 """Bugs of transactions in logs, their markers and indexes (KIP-98, KIP-890)."""
 
-from tests.planted.changes import NEVER, Gives, Swap, Without
+from tests.planted.changes import ALWAYS, NEVER, Gives, Swap, Without
 from tests.planted.planted import Change, Planted, table
 
 WORKLOAD, COPYING = "transactions", "copying"
@@ -9,7 +9,7 @@ TRANSACTIONS_IN_LOGS: dict[str, Planted] = table(
     Planted(
         name="half-written-decision-obeyed",
         guard="new-coordinator-loads-what-may-be-lost",
-        how=Without("is_committed"),
+        how=ALWAYS,
         trap="coordinator failover with a half-written decision",
         harm="a new coordinator writes the markers of a decision that a truncation takes",
         seeds=(8, 8),

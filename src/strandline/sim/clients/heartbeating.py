@@ -34,7 +34,7 @@ from strandline.wire.messages.groups.offset_fetch import (
 E = ErrorCode
 LEAVES, BE_BACK = -1, -2  # epochs
 REBALANCE_MS = 1000
-HURRIED_MS = (2, 40)
+HURRIED_MS = (2, 20)
 PAST_MAX = 3  # epochs that a member remembers: the first of these is none that the coordinator accepts
 SILENT_MS = (400, 4000)  # sometimes longer than a session
 LONG_MS = (1000, 6000)
@@ -103,8 +103,11 @@ class Heartbeating(Coordinated):
     def beat(self) -> Asking:
         """True: it is a member."""
         said = frozenset(self.owned)
-        hurried = self.rng.randrange(8) == 0  # it asks again before this can be committed
+        hurried, coordinator = self.rng.randrange(8) == 0, self.coordinator
         answer = yield from self.ask(self.heartbeat(said), timeout_ms=self.pause(*HURRIED_MS) if hurried else 1500)
+        if answer is None and hurried:  # it asks again, perhaps before what it was to be answered is committed
+            self.must_say_all, self.coordinator = True, coordinator
+            answer = yield from self.ask(self.heartbeat(said))
         if answer is None:
             self.must_say_all, self.reported = True, None
             return False

@@ -90,7 +90,7 @@ PROMISED: dict[str, Planted] = table(
         trap="KIP-848",
         harm="a member that was taken out sets the position of the next owner back",
         seeds=(1, 1),
-        workload=REBALANCING,
+        plan=PLAN,
     ),
     Planted(
         name="instance-id-taken-from-a-living-member",
@@ -125,7 +125,7 @@ SETTLED: dict[str, Planted] = table(
         trap="KIP-848",
         harm="nobody consumes the partitions of a dead member",
         seeds=(1, 1),
-        workload=REBALANCING,
+        plan=PLAN,
     ),
     Planted(
         name="loaded-member-has-no-session",
@@ -149,7 +149,7 @@ SETTLED: dict[str, Planted] = table(
         trap="KIP-848: a member that says everything is told everything",
         harm="a member whose answer was lost never learns of its partitions",
         seeds=(1, 1),
-        workload=REBALANCING,
+        plan=PLAN,
     ),
     Planted(
         name="no-epoch-for-other-topics",
