@@ -58,14 +58,13 @@ PROMISED: dict[str, Planted] = table(
         trap="an answer needs its record",
         harm="a member that repeats its heartbeat is answered what the next coordinator does not know",
         seeds=(1, 1),
-        workload=REBALANCING,
+        plan=PLAN,
     ),
     Planted(
         name="loaded-group-taken-for-committed",
         how=Gives("True"),
         trap="an answer needs its record",
         harm="a new coordinator answers what it has read, and loses it",
-        seeds=(1, 1),
         workload=REBALANCING,
     ),
     Planted(
