@@ -102,7 +102,7 @@ class Heartbeating(Coordinated):
 
     def beat(self) -> Asking:
         """True: it is a member."""
-        said = frozenset(self.owned)
+        said, wanted = frozenset(self.owned), self.subscription
         hurried, coordinator = self.rng.randrange(8) == 0, self.coordinator
         answer = yield from self.ask(self.heartbeat(said), timeout_ms=self.pause(*HURRIED_MS) if hurried else 1500)
         if answer is None and hurried:  # it asks again, perhaps before what it was to be answered is committed
@@ -121,7 +121,8 @@ class Heartbeating(Coordinated):
         if answer.member_epoch != self.epoch:
             self.report(f"is in epoch {answer.member_epoch} of {self.group}")
             self.epochs = [*self.epochs[1 - PAST_MAX :], (self.epoch, said)] if self.epoch else []
-        self.epoch, self.must_say_all, self.reported = answer.member_epoch, False, said
+        self.epoch, self.reported = answer.member_epoch, said
+        self.must_say_all = self.subscription != wanted  # it has subscribed to something else meanwhile
         if answer.assignment is not None:
             self.target = {
                 (Uuid(row.topic_id), p) for row in answer.assignment.topic_partitions for p in row.partitions
