@@ -82,6 +82,7 @@ def ended(status: int, **options: Any) -> None:
     assert left.value.code == status
 
 
+@pytest.mark.long
 def test_a_killed_campaign_goes_on_with_the_blocks_that_are_left(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

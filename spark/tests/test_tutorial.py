@@ -33,6 +33,7 @@ def pieces(text: str) -> Iterator[Piece]:
         yield Piece(text.count("\n", 0, found.start()) + 1, found["kind"], found["more"], found["text"])
 
 
+@pytest.mark.long
 def test_the_tutorial_does_what_it_says(
     spark: "SparkSession", broker: LocalCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -57,6 +57,7 @@ def test_scripts_see_by_the_exit_status_what_was_found(
     assert found["what"] in html.read_text()
 
 
+@pytest.mark.long
 def test_a_file_that_the_disk_does_not_give_is_named_and_all_else_is_judged(
     spark: "SparkSession", nodes: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -43,6 +43,7 @@ def records_in(cluster: LocalCluster) -> int:
     return sum(row["records"] for part in parts for row in part.to_pylist())
 
 
+@pytest.mark.long
 def test_a_broker_that_is_gone_is_reported_and_the_others_are_judged(spark: "SparkSession", tmp_path: Path) -> None:
     with LocalCluster(tmp_path, 2) as cluster:
         create(cluster, "t", 2)

@@ -137,6 +137,7 @@ def test_long_records_are_thinned_and_keep_their_last_sample(spark: "SparkSessio
     assert transforms.thinned(frame_of(spark, samples[:5]), times=50).count() == 5
 
 
+@pytest.mark.long
 def test_the_page_names_readers_that_do_not_catch_up_and_what_was_lost(spark: "SparkSession") -> None:
     html = lag_page(lag(frame_of(spark, falling_behind())))
     assert "1 of 1 readers do not catch up" in html

@@ -85,7 +85,9 @@ def forget_last_commit(checkpoint: Path) -> None:
     (last.parent / f".{last.name}.crc").unlink(missing_ok=True)
 
 
-@pytest.mark.parametrize("kind", ["parquet", "delta", "iceberg"])
+@pytest.mark.parametrize(
+    "kind", [pytest.param("parquet", marks=pytest.mark.long), "delta", pytest.param("iceberg", marks=pytest.mark.long)]
+)
 def test_runs_go_on_where_the_last_one_ended_and_batches_that_come_again_change_nothing(
     kind: str, spark: "SparkSession", orders: Orders
 ) -> None:
@@ -243,7 +245,8 @@ def until_written(manifest: Path, lines: int, running: "subprocess.Popen[str]") 
 
 
 @pytest.mark.timeout(400)
-@pytest.mark.parametrize("kills", [1, pytest.param(4, marks=pytest.mark.long)])
+@pytest.mark.parametrize("kills", [1, 4])
+@pytest.mark.long
 def test_killed_again_and_again_every_record_is_in_the_table_once(
     kills: int, spark: "SparkSession", orders: Orders, capsys: pytest.CaptureFixture[str]
 ) -> None:

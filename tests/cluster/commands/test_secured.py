@@ -50,6 +50,8 @@ ROWS = [
     Row("acls add --allow-principal User:u --topic TOPIC --producer", CLUSTER),
     Row("acls list --topic TOPIC", CLUSTER),
     Row("acls remove --allow-principal User:u --topic TOPIC --producer --force", CLUSTER),
+    Row("groups list", ""),
+    Row("groups describe --group nobodys", "GROUP_AUTHORIZATION_FAILED", 1),
     Row("features describe", ""),
     Row("features upgrade --feature transaction.version=2 --dry-run", CLUSTER),
     Row("reassignments list", CLUSTER),

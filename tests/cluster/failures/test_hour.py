@@ -37,7 +37,7 @@ def needs_namespaces() -> None:
 
 
 @pytest.mark.cluster
-@pytest.mark.parametrize("network", ["namespaces", "proxies"])
+@pytest.mark.parametrize("network", ["namespaces", pytest.param("proxies", marks=pytest.mark.long)])
 def test_processes_that_are_killed_paused_and_cut_off_lose_nothing(network: str) -> None:
     if network == "namespaces":
         needs_namespaces()

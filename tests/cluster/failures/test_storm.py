@@ -15,6 +15,7 @@ from tests.cluster.storm.cluster import StormCluster, tells_a_crash
 pytestmark = pytest.mark.cluster
 
 
+@pytest.mark.long
 def test_a_short_storm_has_no_anomaly() -> None:
     found = told("tests.cluster.storm", "--seed", "564", "--minutes", "0.1", "--json")
     assert found["anomalies"] == 0

@@ -62,7 +62,9 @@ def test_orders_and_commits_survive_processes_that_are_killed_paused_and_restart
 
 
 @pytest.mark.cluster
-@pytest.mark.parametrize("names", [("copying", "exchange"), ("zombies", "two-phase")], ids=" and ".join)
+@pytest.mark.parametrize(
+    "names", [("copying", "exchange"), pytest.param(("zombies", "two-phase"), marks=pytest.mark.long)], ids=" and ".join
+)
 def test_transactions_survive_processes_that_are_killed_paused_and_restarted(
     names: Sequence[str], start_cluster: Callable[..., LocalCluster]
 ) -> None:

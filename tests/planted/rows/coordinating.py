@@ -24,8 +24,8 @@ COORDINATING: dict[str, Planted] = table(
     Planted(
         name="new-coordinator-forgets-that-it-is-decided",
         how=Instead(
-            "if value.transaction_status == 2:\n"
-            "    value = __import__('msgspec').structs.replace(value, transaction_status=1)\n"
+            "if decoded.transaction_status == 2:\n"
+            "    decoded = __import__('msgspec').structs.replace(decoded, transaction_status=1)\n"
             "..."
         ),
         trap="KIP-98",
@@ -36,8 +36,8 @@ COORDINATING: dict[str, Planted] = table(
         name="new-coordinator-turns-a-commit",
         guard="new-coordinator-forgets-that-it-is-decided",
         how=Instead(
-            "if value.transaction_status == 2:\n"
-            "    value = __import__('msgspec').structs.replace(value, transaction_status=3)\n"
+            "if decoded.transaction_status == 2:\n"
+            "    decoded = __import__('msgspec').structs.replace(decoded, transaction_status=3)\n"
             "..."
         ),
         trap="KIP-98",

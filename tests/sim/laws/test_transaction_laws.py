@@ -110,8 +110,8 @@ def generations_do_not_fence(play: Play, patch: pytest.MonkeyPatch) -> None:
     """Each member commits as one of the generation before."""
     wanted = transactional.why_not_commit
 
-    def why_not(shard: Any, request: Any) -> Any:
-        return wanted(shard, replace(request, generation_id=-1, member_id="", group_instance_id=None))
+    def why_not(shard: Any, request: Any, known: Any) -> Any:
+        return wanted(shard, replace(request, generation_id=-1, member_id="", group_instance_id=None), known)
 
     patch.setattr(transactional, "why_not_commit", why_not)
     commit = Transformer.commit_place

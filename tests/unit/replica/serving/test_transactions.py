@@ -365,7 +365,7 @@ def test_a_marker_is_answered_when_it_is_committed_and_then_its_end_is_passed_on
     begun(world)
     ended: list[tuple[TopicPartition, int, bool]] = []
 
-    def note(at: TopicPartition, producer_id: int, commits: bool, now: int) -> list[Effect]:
+    def note(at: TopicPartition, producer_id: int, commits: bool, offset: int, now: int) -> list[Effect]:
         ended.append((at, producer_id, commits))
         return []
 
