@@ -99,6 +99,7 @@ def test_files_that_are_not_there_or_of_two_kinds_are_refused(spark: SparkSessio
         histories.history_lines(spark, [str(written), "a.parquet"])
 
 
+@pytest.mark.long
 def test_the_simulators_histories_are_what_its_judge_saw(
     spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -27,6 +27,7 @@ CAMPAIGN = Campaign(code_version())
 COMMAND = [sys.executable, "-m", "strandline", "pipeline", "simulate"]
 
 
+@pytest.mark.long
 def test_spark_and_this_machine_come_to_the_same(spark: SparkSession, tmp_path: Path) -> None:
     once = structs.replace(CAMPAIGN, again_per_10000=0)
     here = run_campaign(once, SEEDS, tmp_path / "here", on_this_machine(2), 1)

@@ -348,6 +348,7 @@ class Counted(DefaultSource):
         return CountedReader(self.options, arrow_schema(schema))
 
 
+@pytest.mark.long
 def test_an_idle_stream_asks_a_few_times_a_second(
     spark: "SparkSession", broker: LocalCluster, topic: str, tmp_path: Path, write: Callable[..., None]
 ) -> None:

@@ -107,6 +107,7 @@ def test_runs_go_on_where_the_last_one_ended_and_batches_that_come_again_change_
     orders.check(spark, kind)
 
 
+@pytest.mark.long
 def test_columns_that_are_inferred_stay_as_they_are(spark: "SparkSession", orders: Orders) -> None:
     orders.produce(60)
     declared = orders.declared()
@@ -124,6 +125,7 @@ def test_columns_that_are_inferred_stay_as_they_are(spark: "SparkSession", order
     orders.check(spark)
 
 
+@pytest.mark.long
 def test_readers_that_know_nothing_of_the_table_see_the_same_rows(spark: "SparkSession", orders: Orders) -> None:
     import pyarrow.dataset
 
@@ -158,6 +160,7 @@ def test_a_stop_in_the_last_batch_reports_that_everything_was_read(spark: "Spark
     assert (again.run, again.table, again.was_stopped) == (outcome.run, outcome.table, False)
 
 
+@pytest.mark.long
 @pytest.mark.timeout(300)  # the first batch of a session takes a minute on a loaded machine
 def test_an_interrupted_wait_leaves_no_query_that_writes_to_closed_tables(
     spark: "SparkSession", orders: Orders, monkeypatch: pytest.MonkeyPatch

@@ -10,6 +10,7 @@ OPTIONS = ("--partitions", "12", "--topics", "3", "--idle", "0.5", "--json")
 STEPS = ("create", "write", "leaders", "restart", "controller", "restart_controller", "stop", "start", "delete")
 
 
+@pytest.mark.long
 @pytest.mark.timeout(180)
 def test_many_partitions_are_measured_through_every_failure() -> None:
     done = subprocess.run(
