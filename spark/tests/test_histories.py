@@ -20,6 +20,8 @@ from strandline_spark.errors import StrandlineError
 from strandline_spark.jobs.histories import job as histories
 from strandline_spark.schemas import HISTORY_JUDGED, HISTORY_LINE
 
+pytestmark = pytest.mark.long
+
 FACTS = Facts(exceeded=(OTHER,), exceeded_ms={OTHER: 40})
 
 

@@ -2,12 +2,16 @@
 
 from typing import TYPE_CHECKING
 
+import pytest
+
 from strandline_spark.jobs.audit.job import among
 from strandline_spark.jobs.audit.rows import ERROR, Row, frame, in_runs, of_several
 from strandline_spark.schemas import FINDING
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.long
 
 
 def finding(rule: str, partition: int, broker: int | None, offset: int, end: int, what: str = "") -> Row:

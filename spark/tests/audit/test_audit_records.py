@@ -2,6 +2,8 @@
 
 from typing import TYPE_CHECKING, Any
 
+import pytest
+
 from strandline_spark import schemas
 from strandline_spark.jobs.audit.ledger import as_rows
 from strandline_spark.jobs.audit.replicas import Known
@@ -11,6 +13,8 @@ from strandline_spark.jobs.audit.subjects.compacted import compacted_agreement
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+
+pytestmark = pytest.mark.long
 
 SUMS = schemas.rows(*KEYS, "offset long", "crc32 long")
 

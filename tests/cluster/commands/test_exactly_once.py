@@ -12,7 +12,7 @@ from typing import Any
 import psutil
 import pytest
 
-pytestmark = pytest.mark.cluster
+pytestmark = [pytest.mark.cluster, pytest.mark.long]
 COMMAND = [sys.executable, "-m", "strandline", "demo", "exactly-once"]
 PATIENCE_S = 60.0
 MARK = "STRANDLINE_TEST"

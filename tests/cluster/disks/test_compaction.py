@@ -11,7 +11,7 @@ from tests.cluster.driving import create, isr_of, quiet, until
 
 from strandline.testing.local_cluster import LocalCluster, NodeProcess
 
-pytestmark = [pytest.mark.cluster, pytest.mark.filterwarnings("ignore")]
+pytestmark = [pytest.mark.cluster, pytest.mark.filterwarnings("ignore"), pytest.mark.long]
 EAGER = {
     "log_cleaner_backoff_ms": "100",
     "log_cleaner_min_cleanable_ratio": "0.01",

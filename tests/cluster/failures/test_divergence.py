@@ -23,7 +23,7 @@ from tests.cluster.driving import (
 from strandline.testing.local_cluster import LocalCluster
 from strandline.wire.batch import build
 
-pytestmark = pytest.mark.cluster
+pytestmark = [pytest.mark.cluster, pytest.mark.long]
 
 
 def produce(cluster: LocalCluster, value: bytes, *, at: str | None = None, **settings: object) -> KafkaError | None:

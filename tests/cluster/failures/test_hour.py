@@ -11,6 +11,8 @@ from typing import Any
 import pytest
 from tests.cluster import netns
 
+pytestmark = pytest.mark.long
+
 ROOT = Path(__file__).parents[3]
 
 

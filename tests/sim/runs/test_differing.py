@@ -9,6 +9,8 @@ from tests.mutants.tables import MUTANTS
 
 from strandline.sim.runs.run import run_seed
 
+pytestmark = pytest.mark.long
+
 SEED = 49  # a quick one
 
 

@@ -10,6 +10,8 @@ from strandline.sim.runs.plan import draw_plan, with_compaction
 from strandline.sim.runs.run import run_plan
 from strandline.sim.world.options import Options
 
+pytestmark = pytest.mark.long
+
 AT = TopicPartition("compacted", 0)
 EAGER = {
     "log.cleaner.backoff.ms": "50",

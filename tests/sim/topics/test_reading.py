@@ -9,6 +9,8 @@ from strandline.sim.runs.plan import draw_plan, with_reading
 from strandline.sim.runs.run import run_plan
 from strandline.sim.world.options import Options
 
+pytestmark = pytest.mark.long
+
 
 def racks(selector: str = RACK_AWARE) -> Play:
     return Play(options=Options(racks=3, settings=SETTINGS | {"replica.selector.class": selector}))
