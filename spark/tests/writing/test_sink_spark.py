@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 from spark.tests.sink.exactly_once import committed_values
 from tests.cluster.client_topics import config_of, consumed, create_topic
+from tests.cluster.driving import until
 
 from strandline.client.cluster import Cluster
 from strandline.testing.local_cluster import LocalCluster
@@ -97,6 +98,6 @@ def test_a_batch_query_and_a_stream_write_exactly_once_also_when_the_stream_repe
     run()
     assert committed_values(broker, topic, 2) == [*range(100), *range(1000, 1005), *range(1010, 1015), 2000]
     with Cluster(config_of(broker.bootstrap)) as cluster:
-        assert open_ids(cluster).ids == []
+        until(lambda: open_ids(cluster).ids == [])  # markers are written after the answer
         query_id = json.loads((checkpoint / "metadata").read_text())["id"]
         assert all_decisions(cluster)[query_id].version == 2, "the query's own id is its name"
