@@ -42,7 +42,10 @@ class Timers:
         heap = self.heap
         while heap and heap[0][2].done:
             heappop(heap)
-        return Instant(max(heap[0][0], self.resumes)) if heap else NEVER
+        if not heap:
+            return NEVER
+        when = heap[0][0]
+        return Instant(when) if when > self.resumes else self.resumes
 
     def expire(self, now: Instant, entries_max: int | None = None) -> list[Effect]:
         """`entries_max`: of so many entries at most. The others have their turn a millisecond later."""

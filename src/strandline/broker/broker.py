@@ -128,7 +128,7 @@ class Broker:
             self.transactions.deadline(),
             self.lifecycle.deadline(),
             self.producer_ids.deadline(),
-            self.telemetry.deadline(),
+            self.telemetry.purge_at,
         )
 
     def expire(self, now: Instant) -> list[Effect]:

@@ -219,7 +219,8 @@ class Groups:
     # --- time
 
     def deadline(self) -> Instant:
-        return min(self.retention.deadline(), self.shards.next_load, self.shards.timers.deadline())
+        retention, shards = self.retention, self.shards
+        return min(retention.next_check, retention.next_step, shards.next_load, shards.timers.deadline())
 
     def expire(self, now: Instant) -> list[Effect]:
         effects: list[Effect] = []

@@ -223,9 +223,6 @@ class Telemetry:
 
     # --- time
 
-    def deadline(self) -> Instant:
-        return self.purge_at
-
     def expire(self, now: Instant) -> list[Effect]:
         if now >= self.purge_at:
             self.instances.forget_silent(now)

@@ -55,9 +55,6 @@ class Retention:
             self.next_check = after(now, self.config.offsets_retention_check_ms)
         assert self.next_check != NEVER
 
-    def deadline(self) -> Instant:
-        return min(self.next_check, self.next_step)
-
     def expire(self, now: Instant) -> list[Effect]:
         if self.next_check <= now:
             self.next_check = after(now, self.config.offsets_retention_check_ms)

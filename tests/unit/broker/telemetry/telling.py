@@ -69,7 +69,7 @@ class World:
     def pass_ms(self, ms: int) -> None:
         """With the timers that the driver would run."""
         self.now += ms
-        if self.telemetry.deadline() <= self.now:
+        if self.telemetry.purge_at <= self.now:
             self.telemetry.expire(Instant(self.now))
         self.telemetry.check()
 

@@ -221,7 +221,7 @@ def test_a_client_is_forgotten_with_its_connection_and_its_series_stay_for_three
     assert (len(world.telemetry.instances), world.shown()) == (1, {SHOWN: 1.5})
     world.pass_ms(10_000)  # it looks every ten seconds
     assert (len(world.telemetry.instances), world.shown()) == (0, {})
-    assert world.telemetry.deadline() == NEVER, "nothing is left that costs a timer"
+    assert world.telemetry.purge_at == NEVER, "nothing is left that costs a timer"
 
 
 def test_a_client_that_comes_on_another_connection_is_the_same_and_belongs_to_that() -> None:
