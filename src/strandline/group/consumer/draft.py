@@ -7,7 +7,7 @@ from strandline.base.time import Instant
 from strandline.group.assignors.spec import GroupSpec, MemberSpec, TopicSpec
 from strandline.group.assignors.table import ASSIGNORS
 from strandline.group.config import GroupConfig
-from strandline.group.consumer.catalog import facts_of, hash_of
+from strandline.group.consumer.catalog import Facts, facts_of, hash_of
 from strandline.group.consumer.group import ConsumerGroup, Resolved
 from strandline.group.consumer.member import Member
 from strandline.group.consumer.regexes import resolve
@@ -39,6 +39,7 @@ class Draft:
         self.target_epoch = group.target_epoch
         self.records: list[Record] = []
         self.has_looked = False
+        self.looked_up: Facts | None = None
 
     # --- members
 
@@ -92,14 +93,20 @@ class Draft:
             del self.regexes[regex]
             self.records.append(regex_tombstone(self.group.group_id, regex))
 
+    def facts(self) -> Facts:
+        """Of all topics of the subscriptions. Looked up once: after this the members and their subscriptions stay."""
+        if self.looked_up is None:
+            names = frozenset[str]().union(*(self.topics_of(member) for member in self.members.values()))
+            self.looked_up = facts_of(self.image, names)
+        return self.looked_up
+
     # --- epochs
 
     def renew(self, *, must: bool) -> None:
         """A new epoch of the group, if it must be or if the topics of its subscriptions have changed."""
         if not must and not self.group.is_stale:
             return
-        names = frozenset[str]().union(*(self.topics_of(member) for member in self.members.values()))
-        found = hash_of(facts_of(self.image, names))
+        found = hash_of(self.facts())
         self.has_looked = True
         if not must and found == self.group.metadata_hash:  # guard: no-epoch-for-other-topics
             return
@@ -112,9 +119,7 @@ class Draft:
         """A new target assignment, if the group is newer than it."""
         if self.epoch <= self.target_epoch:
             return
-        facts = facts_of(
-            self.image, frozenset[str]().union(*(self.topics_of(member) for member in self.members.values()))
-        )
+        facts = self.facts()
         members = {
             member_id: MemberSpec(
                 # guard: target-of-the-old-subscriptions

@@ -149,6 +149,7 @@ class Planner:
     # --- leaving
 
     def leave(self, group: ConsumerGroup, request: ConsumerGroupHeartbeatRequest) -> Plan | Refused:
+        """Of a member that leaves for good the plan has no records: with it, the group may change its protocol."""
         assert request.member_epoch in (LEFT, AWAY)
         instance_id = request.instance_id
         if instance_id is None:
@@ -161,9 +162,10 @@ class Planner:
                 return holder
             member = holder
         answer = ConsumerGroupHeartbeatResponse(member_id=request.member_id, member_epoch=request.member_epoch)
-        if request.member_epoch == AWAY and instance_id is not None:
+        if request.member_epoch == AWAY:
+            assert instance_id is not None, "refused before"
             return Plan(answer, (current_record(group.group_id, replace(member, epoch=AWAY, revoking={})),))
-        return Plan(answer, self.fence(group, [member.member_id]))
+        return Plan(answer)
 
     def fence(self, group: ConsumerGroup, member_ids: list[str]) -> tuple[Record, ...]:
         """The members are out. The others are assigned what they had with the next heartbeat of one of them."""
