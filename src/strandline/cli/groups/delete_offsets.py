@@ -9,7 +9,7 @@ import sys
 from strandline.cli.connect import HERE, Json, OfCluster, fail
 from strandline.cli.groups.choosing import Ids, Topics, described, places_in, scope_of
 from strandline.cli.groups.columns import DELETED_OFFSETS, show_groups
-from strandline.cli.groups.reset_offsets import DryRun, Execute
+from strandline.cli.groups.executing import DryRun, Execute, check_one, show_unchanged, warn
 from strandline.cli.show import Row
 from strandline.client.admin.groups.described import GroupState
 from strandline.client.admin.groups.offsets import committed_by
@@ -31,8 +31,7 @@ def delete_offsets(
 
     No member may read these topics. If the group reads one later, it begins where auto.offset.reset says.
     """
-    if execute and dry_run:
-        fail("--execute and --dry-run exclude each other", status=2)
+    check_one(execute, dry_run)
     if not topic:
         fail("name the topics with --topic", "`strandline groups delete` deletes a group with all of its offsets", 2)
     if not group or len(group) > 1:
@@ -78,7 +77,7 @@ def check_unread(state: GroupState, topics: set[str]) -> None:
 
 def warn_read(state: GroupState, topics: set[str]) -> None:
     for problem, advice in why_read(state, topics):
-        print(f"warning: {problem}\n  {advice}", file=sys.stderr)
+        warn(problem, advice)
 
 
 def show(rows: list[Row], is_done: bool, json_output: bool) -> None:
@@ -89,4 +88,4 @@ def show(rows: list[Row], is_done: bool, json_output: bool) -> None:
     if not rows:
         print("there is nothing to delete: the group has committed no offsets there", file=sys.stderr)
     elif not is_done:
-        print("nothing was changed: repeat the command with --execute", file=sys.stderr)
+        show_unchanged()

@@ -4,12 +4,11 @@ Without --execute it shows the plan and changes nothing.
 """
 
 import json
-import sys
 
 from strandline.cli.connect import HERE, Json, OfCluster, fail
 from strandline.cli.groups.choosing import All, Ids, asked_for, described
 from strandline.cli.groups.columns import DELETED_GROUPS, show_groups
-from strandline.cli.groups.reset_offsets import DryRun, Execute
+from strandline.cli.groups.executing import DryRun, Execute, check_one, show_unchanged, warn
 from strandline.cli.show import Row
 from strandline.client.admin.groups.described import Described, GroupState
 from strandline.client.admin.groups.offsets import committed_by
@@ -31,8 +30,7 @@ def delete(
 
     A consumer that uses the group's name later begins where auto.offset.reset says.
     """
-    if execute and dry_run:
-        fail("--execute and --dry-run exclude each other", status=2)
+    check_one(execute, dry_run)
     brokers, states = described(cluster, group, all_groups)
     with Connected(cluster.config) as connected:
         offsets = {state.group_id: len(committed_by(connected, state.group_id)) for state in states}
@@ -53,7 +51,7 @@ def delete(
         rows.append({**row, "outcome": outcome, "error": error})
     show(rows, execute, json_output)
     for problem, advice in in_the_way:
-        print(f"warning: {problem}\n  {advice}", file=sys.stderr)
+        warn(problem, advice)
     if any(failed.values()):
         fail("; ".join(f"group '{name}' is not deleted: {why}" for name, why in failed.items() if why))
 
@@ -69,4 +67,4 @@ def show(rows: list[Row], is_done: bool, json_output: bool) -> None:
         return
     show_groups(rows, DELETED_GROUPS, False)
     if not is_done and rows:
-        print("nothing was changed: repeat the command with --execute", file=sys.stderr)
+        show_unchanged()

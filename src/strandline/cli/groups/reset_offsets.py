@@ -15,6 +15,7 @@ from strandline.base.ids import by_topic
 from strandline.cli.connect import HERE, Cluster, Json, OfCluster, fail
 from strandline.cli.groups.choosing import All, Ids, Scope, Topics, described, places_in, scope_of
 from strandline.cli.groups.columns import RESET, show_groups
+from strandline.cli.groups.executing import DryRun, Execute, check_one, show_unchanged, warn
 from strandline.cli.groups.positions import states_of
 from strandline.cli.groups.reset_options import OfTarget, To, read_offsets
 from strandline.client.admin.groups.described import GroupState
@@ -26,8 +27,6 @@ from strandline.client.groups import Committed
 from strandline.diagnosis.groups.plans import Reset, Target, consequence, plan_reset, reset_json, why_not_inactive
 
 NOWHERE = To()
-Execute = Annotated[bool, Parameter(negative="", help="do it; without this the plan is shown, and nothing changes")]
-DryRun = Annotated[bool, Parameter(negative="", help="show the plan, which is the default")]
 AllTopics = Annotated[bool, Parameter(negative="", help="all topics for which the group has committed offsets")]
 Export = Annotated[bool, Parameter(negative="", help="print the plan as CSV, for --from-file")]
 
@@ -50,8 +49,7 @@ def reset_offsets(
     Shows for each partition the old and the new offset, and how many offsets the group skips or reads again.
     """
     target = to.target
-    if execute and dry_run:
-        fail("--execute and --dry-run exclude each other", status=2)
+    check_one(execute, dry_run)
     if (topic is not None) + all_topics != (target is not Target.FILE):
         fail("name --topic or --all-topics; with --from-file neither of them", status=2)
     scope = scope_of(topic or ())
@@ -66,7 +64,7 @@ def reset_offsets(
         failed = reset(connected, plans) if execute else {}
     show(plans, failed, execute, export, json_output)
     for problem, advice in in_the_way:
-        print(f"warning: {problem}\n  {advice}", file=sys.stderr)
+        warn(problem, advice)
     if failed:
         fail("; ".join(f"{group_id}: {at}: {why}" for (group_id, at), why in failed.items()))
 
@@ -165,4 +163,4 @@ def show(
     if not plans:
         print("there is nothing to reset: the group has committed no offsets there", file=sys.stderr)
     elif not is_done:
-        print("nothing was changed: repeat the command with --execute", file=sys.stderr)
+        show_unchanged()

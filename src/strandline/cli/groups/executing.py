@@ -1,0 +1,25 @@
+"""What commands that change groups have in common: the plan is shown first, and done with --execute."""
+
+import sys
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from strandline.cli.connect import fail
+
+Execute = Annotated[bool, Parameter(negative="", help="do it; without this the plan is shown, and nothing changes")]
+DryRun = Annotated[bool, Parameter(negative="", help="show the plan, which is the default")]
+
+
+def check_one(execute: bool, dry_run: bool) -> None:
+    """Ends the command if both are asked for."""
+    if execute and dry_run:
+        fail("--execute and --dry-run exclude each other", status=2)
+
+
+def warn(problem: str, advice: str) -> None:
+    print(f"warning: {problem}\n  {advice}", file=sys.stderr)
+
+
+def show_unchanged() -> None:
+    print("nothing was changed: repeat the command with --execute", file=sys.stderr)
