@@ -69,12 +69,17 @@ class Members:
         self.address = address
         self.heartbeat_s = heartbeat_s
         self.all: list[Member] = []
+        self.tasks: list[asyncio.Task[None]] = []
+        self.leader_id = ""
         self.last_join = 0.0  # when the last JoinGroup was sent
         self.last_assignment = 0.0
 
     async def settled(self, since: int) -> int:
         """Wait until all have their assignments in one generation behind `since`."""
         while True:
+            for task in self.tasks:
+                if task.done() and task.exception():
+                    await task  # raises what its member did not expect
             generations = {member.generation if member.is_assigned else -1 for member in self.all}
             if len(generations) == 1 and min(generations) > since:
                 return min(generations)
@@ -127,7 +132,7 @@ class Member:
             assert joined.error_code == ErrorCode.MEMBER_ID_REQUIRED, ErrorCode(joined.error_code)
             self.member_id, self.must_join = joined.member_id, True
             return
-        self.member_id, self.generation = joined.member_id, joined.generation_id
+        self.member_id, self.generation, self.members.leader_id = joined.member_id, joined.generation_id, joined.leader
         rows = tuple(SyncGroupRequestAssignment(member_id=m.member_id, assignment=ASSIGNMENT) for m in joined.members)
         sync = SyncGroupRequest(
             group_id=GROUP, generation_id=self.generation, member_id=self.member_id, assignments=rows
@@ -154,8 +159,7 @@ async def measure(bootstrap: tuple[str, int], count: int, heartbeat_s: float, de
     await asyncio.sleep(1)  # until it has loaded
     members.all = [Member(members) for _ in range(count)]
     begun = time.monotonic()
-    tasks = [asyncio.create_task(member.run()) for member in members.all]
-    guard = asyncio.gather(*tasks)
+    members.tasks = [asyncio.create_task(member.run()) for member in members.all]
     figures: dict[str, Any] = {"members": count}
     generation, formed = await members.measured(0, begun)
     figures["form"] = {"s": round(formed["s"] - delay_s, 3)}
@@ -163,7 +167,7 @@ async def measure(bootstrap: tuple[str, int], count: int, heartbeat_s: float, de
     begun = time.monotonic()
     newcomer = Member(members)
     members.all.append(newcomer)
-    task = asyncio.create_task(newcomer.run())
+    members.tasks.append(task := asyncio.create_task(newcomer.run()))
     generation, figures["grow"] = await members.measured(generation, begun)
 
     members.all.remove(newcomer)
@@ -173,10 +177,11 @@ async def measure(bootstrap: tuple[str, int], count: int, heartbeat_s: float, de
     generation, figures["shrink"] = await members.measured(generation, begun)
 
     begun = time.monotonic()
-    members.all[0].must_join = True
+    next(member for member in members.all if member.member_id == members.leader_id).must_join = True
     generation, figures["again"] = await members.measured(generation, begun)
-    guard.cancel()
-    await asyncio.gather(guard, return_exceptions=True)
+    for task in members.tasks:
+        task.cancel()
+    await asyncio.gather(*members.tasks, return_exceptions=True)
     return figures
 
 
