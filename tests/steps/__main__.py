@@ -3,20 +3,21 @@
 python -m tests.steps load --commits 1000000     # a coordinator loads a partition of __consumer_offsets
 python -m tests.steps groups                     # 5,000 groups of ten members, and one group of 500
 python -m tests.steps consumers                  # the same of the consumer protocol, with two members each
+python -m tests.steps compact --commits 2000000  # the cleaner compacts a partition of __consumer_offsets, which is then loaded
 """
 
 import argparse
 import gc
 import sys
 
-from tests.steps import consumers, groups, loading
+from tests.steps import compacting, consumers, groups, loading
 
 from strandline.server.main import tune_garbage_collection
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=["load", "groups", "consumers"])
+    parser.add_argument("what", choices=["load", "compact", "groups", "consumers"])
     parser.add_argument("--commits", type=int, default=1_000_000)
     parser.add_argument("--groups", type=int, default=5_000)
     parser.add_argument("--members", type=int, default=500)
@@ -27,6 +28,8 @@ def main() -> int:
         gc.set_threshold(*options.thresholds)
     if options.what == "load":
         loading.main(options.commits)
+    elif options.what == "compact":
+        compacting.main(options.commits)
     elif options.what == "groups":
         groups.main(options.groups, options.members)
     else:

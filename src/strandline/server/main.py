@@ -450,12 +450,12 @@ def net_config(config: NodeConfig) -> NetConfig:
 
 def tune_garbage_collection() -> None:
     """What exists now (code, tables, the loaded image) lives as long as the process: take it out of every later
-    collection. Messages and events are free of cycles and die by reference count, so young collections find little; run
-    them rarely, and old ones more rarely still, since one walks every parked request and every log. A middle one walks
-    what is new since the last of them, as of groups that are loaded: four times the young ones' at most."""
+    collection. Messages and events are free of cycles and die by reference count, so collections find little, and what
+    they cost is looking at what has come to stay: twice at each such object, and at all of them in the rare full run.
+    Small young generations cut the same work into steps of some milliseconds, as when a coordinator loads its groups."""
     gc.collect()
     gc.freeze()
-    gc.set_threshold(50_000, 3, 300)
+    gc.set_threshold(5_000, 4, 2_000)
 
 
 def raise_file_limit() -> None:

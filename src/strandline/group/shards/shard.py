@@ -144,7 +144,6 @@ class Shard:
 
     def complete(self, limit: int, now: Instant) -> int:
         """All is read: restore groups, and count what ended meanwhile. No session begins before `begin_sessions`."""
-        self.keys = {}
         if not self.silent:
             self.silent.extend(self.groups.values())  # of the consumer protocol: they are what their records said
         done = 0

@@ -2,6 +2,7 @@
 
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
 from strandline.base.effects import Effect
 from strandline.base.errors import ErrorCode
@@ -13,7 +14,7 @@ from strandline.coordination.shards import PAUSE_MS, Shards
 from strandline.group.classic.group import Group, State
 from strandline.group.config import GroupConfig
 from strandline.group.consumer.group import ConsumerGroup
-from strandline.group.offsets.offsets import Offsets, batch_of
+from strandline.group.offsets.offsets import batch_of
 from strandline.group.shards.shard import Shard, group_record
 from strandline.wire.messages.groups.group_records import GroupKey, GroupValue
 
@@ -29,7 +30,7 @@ class GroupShards(Shards[Shard]):
         self.config = config
         self.timers = Timers()  # of all groups and their members
         self.dead: deque[Group | ConsumerGroup] = deque()  # given up, and not dissolved yet
-        self.unused: deque[dict[str, Offsets]] = deque()  # of what was given up: memory is freed in steps, too
+        self.unused: deque[dict[Any, Any]] = deque()  # memory is freed in steps, too
         self.silent: deque[Shard] = deque()  # with groups whose members' sessions have not begun
         # Of consumer groups. Whoever serves them knows better.
         self.session_ms: Callable[[str], int] = lambda group_id: config.consumer_session_timeout_ms
@@ -42,6 +43,8 @@ class GroupShards(Shards[Shard]):
         """In steps: the members of what is `new` here, and of what was before."""
         for shard in new:
             shard.begin_rebalances(now)
+            self.unused.append(shard.keys)
+            shard.keys = {}
         self.silent.extend(shard for shard in new if shard.silent)
         left = SESSIONS_MAX
         while self.silent and left > 0:
@@ -50,7 +53,7 @@ class GroupShards(Shards[Shard]):
                 left -= shard.begin_sessions(left, now, self.session_ms)
             if left > 0:
                 self.silent.popleft()
-        if self.silent:
+        if self.silent or self.unused:
             self.next_load = min(self.next_load, after(now, PAUSE_MS))
 
     def give_up(self, gone: Iterable[Shard], now: Instant) -> list[Effect]:
@@ -61,7 +64,7 @@ class GroupShards(Shards[Shard]):
                 if isinstance(group, Group):  # what waits in others waits for a write, which has failed
                     group.give_up()
                 self.dead.append(group)
-            self.unused.append(shard.offsets)
+            self.unused += shard.offsets, shard.keys
             shard.groups = {}  # each is freed when it is dissolved
         effects: list[Effect] = []
         left = SESSIONS_MAX
