@@ -333,7 +333,7 @@ class Partitions:
         elif known.stuck_since < 0:
             known.stuck_since = self.world.time.now
         else:
-            span = self.world.time.now - known.stuck_since
+            span = self.world.time.now - max(known.stuck_since, machine.resumed_at)
             # Time alone calls nobody: a follower's next fetch does, and the task that looks for laggards.
             patience = STUCK_MS + machine.config.integer("replica.fetch.wait.max.ms") + leader.lag_time_max_ms // 2
             assert span <= patience, (
