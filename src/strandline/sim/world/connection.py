@@ -65,6 +65,7 @@ class Station:
         self.is_running = False
         self.is_powered = True
         self.is_paused = False
+        self.resumed_at = 0  # it stood still before, in the network's time
         self.inbox: deque[Task] = deque()  # what waits for a process that stands still
         self.outbound: dict[tuple[Endpoint, str], Connection] = {}
         self.inbound: dict[int, Connection] = {}
@@ -86,7 +87,7 @@ class Station:
             task()
 
     def resume(self) -> None:
-        self.is_paused = False
+        self.is_paused, self.resumed_at = False, self.network.time.now
         while self.inbox and not self.is_paused:
             self.inbox.popleft()()
 

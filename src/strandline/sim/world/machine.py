@@ -110,7 +110,6 @@ class Machine(Station):
         self.disk = SimDisk((METADATA_DIR, *self.config.log_dirs))
         self.clock = Clock(world.time, drift_ppm=self.drawn(world.options.drift_ppm))
         self.node: Node | None = None
-        self.resumed_at = Instant(0)  # it stood still before
         self.armed = self.due = NEVER  # `due`: the deadline that the node had after what it did last
         self.flushes: deque[Sync | Save] = deque()
         self.is_flushing = False
@@ -493,7 +492,6 @@ class Machine(Station):
     def go_on(self) -> None:
         if self.is_paused:
             self.note(Kind.RESUMED, "goes on")
-            self.resumed_at = Instant(self.world.time.now)
             self.resume()
 
     def shut_down(self) -> None:
