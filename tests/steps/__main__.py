@@ -3,7 +3,7 @@
 python -m tests.steps load --commits 1000000     # a coordinator loads a partition of __consumer_offsets
 python -m tests.steps groups                     # 5,000 groups of ten members, and one group of 500
 python -m tests.steps consumers                  # the same of the consumer protocol, with two members each
-python -m tests.steps compact --commits 2000000  # the cleaner compacts a partition of __consumer_offsets, which is then loaded
+python -m tests.steps compact --commits 2000000  # a partition of __consumer_offsets is compacted, then loaded
 """
 
 import argparse
