@@ -364,6 +364,23 @@ def test_a_static_member_that_comes_back_with_its_own_id_is_the_same_member(worl
     a = world.consumer("a", instance="i")
     a.leave(-2)
     assert (a.join().member_epoch, a.has, world.consumers.epoch) == (1, ALL, 1)
+    assert (a.join().member_epoch, a.has, world.consumers.epoch) == (1, ALL, 1), "its answer was lost: as a dynamic one"
+    b = world.consumer("b")
+    a.beat(topic_partitions=None)
+    assert (a.leave(-2).member_epoch, world.member("a").revoking) == (-2, {})
+    a.join()
+    world.settle(a, b)
+    assert (len(a.has), len(b.has), world.consumers.epoch) == (1, 1, 2)
+
+
+def test_a_member_keeps_its_instance_id(world: Consumers) -> None:
+    a, b = world.consumer("a", instance="i"), world.consumer("b")
+    world.settle(a, b)
+    a.leave(-2)
+    for instance in ("i", "j"):
+        refused = world.ask(replace(FIRST, member_id="b", instance_id=instance))
+        assert error_of(refused) == (E.INVALID_REQUEST, f"Member b cannot change its instance id to {instance}.")
+    assert (world.consumers.static, world.held(world.member("b").assigned)) == ({"i": "a"}, b.has)
 
 
 def test_a_static_member_that_does_not_come_back_within_its_session_is_removed(world: Consumers) -> None:

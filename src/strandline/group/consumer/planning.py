@@ -190,18 +190,23 @@ def proof_record(group: ConsumerGroup) -> Record:
 
 
 def find(draft: Draft, request: ConsumerGroupHeartbeatRequest, owned: Partitions | None) -> Member | Refused:
-    """The member as it is, or as it begins."""
+    """The member as it is, or as it begins. A member that is known and joins has lost an answer, or was fenced, or has
+    said that it would be back: it goes on as it is."""
     group, joins = draft.group, request.member_epoch == 0
     if request.instance_id is None:
         member = group.members.get(request.member_id)
         if member is None:
             return Member(request.member_id) if joins else unknown_member(group, request.member_id)
         return why_fenced(member, request.member_epoch, owned) or member
-    holder_id = group.static.get(request.instance_id)
-    if joins:
-        if holder_id is None:
-            return group.members.get(request.member_id) or Member(request.member_id)
-        return take_over(draft, group.members[holder_id], request)
+    if joins and request.member_id not in group.members:
+        holder_id = group.static.get(request.instance_id)
+        return (
+            Member(request.member_id) if holder_id is None else take_over(draft, group.members[holder_id], request)
+        )
+    if joins and group.members[request.member_id].instance_id != request.instance_id:
+        # With the place of another member it would lose its own, and nobody would have its partitions.
+        why = f"Member {request.member_id} cannot change its instance id to {request.instance_id}."
+        return Refused(ErrorCode.INVALID_REQUEST, why)
     holder = static_holder(group, request.instance_id, request.member_id)
     if isinstance(holder, Refused):
         return holder
