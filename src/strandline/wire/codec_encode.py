@@ -119,9 +119,8 @@ class EncoderWriter:
         source = self.source
         match type_.shape:
             case Shape.STRING:
-                # An error message quotes what a client sent, and a version that is not flexible has 15 bits for it.
-                is_cut = name == "error_message" and not type_.flexible
-                source.add(f"{local} = cut({local})" if is_cut else f"{local} = {local}.encode()")
+                # An error message quotes what a client sent, and may be longer than Kafka's clients read.
+                source.add(f"{local} = cut({local})" if name == "error_message" else f"{local} = {local}.encode()")
                 self.length(type_, f"len({local})")
                 source.add(f"out += {local}")
             case Shape.BYTES:

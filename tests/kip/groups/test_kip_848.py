@@ -54,6 +54,7 @@ FIRST = ConsumerGroupHeartbeatRequest(
 )
 OWNED = (TopicPartitions(partitions=(0,)),)
 SUBSCRIBE = "Either SubscribedTopicNames or SubscribedTopicRegex must be non-null when (re-)joining."
+LONG_NAME = "SubscribedTopicNames has a name that is too long."
 
 
 @each(
@@ -70,6 +71,9 @@ SUBSCRIBE = "Either SubscribedTopicNames or SubscribedTopicRegex must be non-nul
         ({"member_epoch": -2}, E.INVALID_REQUEST, "InstanceId can't be null."),
         ({"member_epoch": -3}, E.INVALID_REQUEST, "MemberEpoch is invalid."),
         ({"member_id": "x" * 40_000}, E.INVALID_REQUEST, "MemberId is too long."),
+        ({"instance_id": "x" * 40_000}, E.INVALID_REQUEST, "InstanceId is too long."),
+        ({"rack_id": "x" * 40_000}, E.INVALID_REQUEST, "RackId is too long."),
+        ({"subscribed_topic_names": ("t", "x" * 40_000)}, E.INVALID_REQUEST, LONG_NAME),
         ({"subscribed_topic_regex": "x" * 40_000}, E.INVALID_REQUEST, "SubscribedTopicRegex is too long."),
         (
             {"server_assignor": "mine"},
