@@ -161,7 +161,7 @@ class DecoderWriter:
             return target
         marker = self.read("b", "marker")
         self.flush()
-        source.open(f"if {marker} < 0:")
+        source.open(f"if {marker} <= {type_.null}:")
         source.add(f"{target} = None")
         source.close()
         source.open("else:")

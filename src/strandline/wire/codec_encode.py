@@ -109,7 +109,7 @@ class EncoderWriter:
     def null(self, type_: Type) -> None:
         assert type_.nullable
         if type_.shape is Shape.GROUP:
-            self.write("b", "-1")
+            self.write("b", str(type_.null))
         elif type_.flexible:
             self.letters.append("x")
         else:

@@ -9,6 +9,8 @@ Invariants:
 from enum import Enum
 from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
+from msgspec.structs import replace
+
 from strandline.base.value import Value
 from strandline.wire.schema import Group, Message, Nullable, Primitive, Tag, V, parse_versions
 
@@ -64,6 +66,7 @@ class Type(Value, frozen=True):
     nullable: bool = False
     letter: str = ""  # of a FIXED type
     layout: Layout | None = None  # of a GROUP
+    null: int = -1  # the byte before a nullable GROUP that says that there is none; 1 says that there is one
     item: "Type | None" = None  # of an ARRAY
 
     def size_min(self) -> int:
@@ -120,6 +123,8 @@ def _field(name: str, hint: Any, default: Any, version: int, highest: int, flexi
         type_ = _type(base, notes, nullable, version, highest, flexible)
     except TypeError as error:
         raise TypeError(f"field {name}: {error}") from None
+    if tag is not None and type_.shape is Shape.GROUP:
+        type_ = replace(type_, null=0)  # Kafka writes this byte as an unsigned varint if the field has a tag
     assert tag is None or (flexible and tag >= 0)
     assert nullable or not exists or default is not None, f"{name}: null is a default that cannot be written"
     return Field(name, type_, exists, tag, default)

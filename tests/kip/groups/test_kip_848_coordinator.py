@@ -171,6 +171,7 @@ def test_a_group_of_kafka_before_4_1_has_no_hash_and_its_record_for_that_is_dele
     )
     reloaded(world)
     assert world.consumers.has_partition_metadata
+    assert world.member("a").classic is None, "as in our records before there was a null in them"
     a = world.consumer("a", subscribed_topic_names=("t",))
     assert (a.has, a.epoch) == ({("t", 0), ("t", 1)}, 4)
     assert not world.consumers.has_partition_metadata

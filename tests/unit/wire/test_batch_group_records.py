@@ -8,6 +8,12 @@ from hypothesis import strategies as st
 
 from strandline.base.ids import Uuid
 from strandline.wire.compress import Corrupt
+from strandline.wire.messages.consumer_groups.records import (
+    ClassicMemberMetadata,
+    ClassicProtocol,
+    ConsumerGroupMemberMetadataKey,
+    ConsumerGroupMemberMetadataValue,
+)
 from strandline.wire.messages.groups.group_records import (
     GroupMetadataKey,
     GroupMetadataValue,
@@ -72,6 +78,32 @@ def test_an_offset_of_version_4_names_its_topic() -> None:
         + bytes(range(16)).hex()
     )
     assert decode_value(OFFSET_KEY, raw) == named
+
+
+CLASSIC = ClassicMemberMetadata(session_timeout_ms=9, supported_protocols=(ClassicProtocol(name="r", metadata=b"m"),))
+
+
+@pytest.mark.parametrize(
+    ("classic", "raw"),
+    [(None, "01 00"), (CLASSIC, "0c 01 00000009 02 0272 026d 00 00")],
+    ids=["consumer", "classic"],
+)
+def test_a_member_is_kafkas_bytes(classic: ClassicMemberMetadata | None, raw: str) -> None:
+    """Kafka writes that a member does not speak the classic protocol: a record without the field would say that it does.
+    The bytes are as in records that Kafka 3.9 wrote."""
+    member = ConsumerGroupMemberMetadataValue(
+        instance_id="st0",
+        client_id="c",
+        client_host="/127.0.0.1",
+        subscribed_topic_names=("kt",),
+        subscribed_topic_regex="",
+        rebalance_timeout_ms=300_000,
+        classic_member_metadata=classic,
+    )
+    expected = "0000 04737430 00 0263 0b2f3132372e302e302e31 02036b74 01 000493e0 00 01 00" + raw
+    assert encode_value(member).hex() == expected.replace(" ", "")
+    key = ConsumerGroupMemberMetadataKey(group="g", member_id="m")
+    assert decode_value(key, encode_value(member)) == member
 
 
 @pytest.mark.parametrize("key", [OFFSET_KEY, GROUP_KEY])

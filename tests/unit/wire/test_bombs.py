@@ -186,9 +186,7 @@ def test_an_error_message_is_cut_to_what_clients_read() -> None:
     text = "a" + "é" * 20_000
     row = CreatableTopicResult(name="t", error_message=text)
     for version in (4, 7):
-        read = decode_all(
-            CreateTopicsResponse, version, encode_bytes(CreateTopicsResponse(topics=(row,)), version)
-        )
+        read = decode_all(CreateTopicsResponse, version, encode_bytes(CreateTopicsResponse(topics=(row,)), version))
         assert read.topics[0].error_message == text[: 1 + 0x7FFE // 2]
     with pytest.raises(error):
         encode_bytes(CreateTopicsResponse(topics=(CreatableTopicResult(name=text),)), 4)

@@ -200,9 +200,7 @@ def find(draft: Draft, request: ConsumerGroupHeartbeatRequest, owned: Partitions
         return why_fenced(member, request.member_epoch, owned) or member
     if joins and request.member_id not in group.members:
         holder_id = group.static.get(request.instance_id)
-        return (
-            Member(request.member_id) if holder_id is None else take_over(draft, group.members[holder_id], request)
-        )
+        return Member(request.member_id) if holder_id is None else take_over(draft, group.members[holder_id], request)
     if joins and group.members[request.member_id].instance_id != request.instance_id:
         # With the place of another member it would lose its own, and nobody would have its partitions.
         why = f"Member {request.member_id} cannot change its instance id to {request.instance_id}."

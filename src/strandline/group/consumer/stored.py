@@ -75,8 +75,9 @@ def member_of(member: Member, value: ConsumerGroupValue) -> Member:
 
 
 def owned_copy(classic: r.ClassicMemberMetadata | None) -> r.ClassicMemberMetadata | None:
-    """Not a view of the batch that it was read from."""
-    if classic is None:
+    """Not a view of the batch that it was read from. A record that does not have the field is an older one of ours, and
+    no classic member supports no protocol."""
+    if classic is None or not classic.supported_protocols:
         return None
     protocols = tuple(r.ClassicProtocol(name=p.name, metadata=bytes(p.metadata)) for p in classic.supported_protocols)
     return replace(classic, supported_protocols=protocols)

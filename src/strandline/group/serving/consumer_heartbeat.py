@@ -315,7 +315,10 @@ def why_invalid(request: ConsumerGroupHeartbeatRequest, version: int, config: Gr
         (is_too_long(request.member_id), "MemberId is too long."),
         (is_too_long(request.instance_id or ""), "InstanceId is too long."),
         (is_too_long(request.rack_id or ""), "RackId is too long."),
-        (any(map(is_too_long, request.subscribed_topic_names or ())), "SubscribedTopicNames has a name that is too long."),
+        (
+            any(map(is_too_long, request.subscribed_topic_names or ())),
+            "SubscribedTopicNames has a name that is too long.",
+        ),
         (is_too_long(request.subscribed_topic_regex or ""), "SubscribedTopicRegex is too long."),
     )
     for is_broken, message in rules:

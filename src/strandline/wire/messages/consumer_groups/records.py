@@ -84,6 +84,9 @@ class ClassicMemberMetadata(Group, frozen=True):
 
 @message(key=5, versions="0", flexible="0+")
 class ConsumerGroupMemberMetadataValue(Message, frozen=True):
+    """`classic_member_metadata`: null for a member that speaks the consumer protocol. Kafka takes a record without the
+    field for one with an empty value, that of a classic member, so null is written."""
+
     instance_id: NullableString = None
     rack_id: NullableString = None
     client_id: String = ""
@@ -92,7 +95,9 @@ class ConsumerGroupMemberMetadataValue(Message, frozen=True):
     subscribed_topic_regex: NullableString = None
     rebalance_timeout_ms: Int32 = -1
     server_assignor: NullableString = None
-    classic_member_metadata: Annotated[ClassicMemberMetadata | None, V("0+"), Nullable("0+"), Tag(0)] = None
+    classic_member_metadata: Annotated[ClassicMemberMetadata | None, V("0+"), Nullable("0+"), Tag(0)] = (
+        ClassicMemberMetadata()
+    )
 
 
 @message(key=6, versions="6")
