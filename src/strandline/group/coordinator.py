@@ -28,7 +28,7 @@ from strandline.group.serving.committing import Committing
 from strandline.group.serving.consumer_heartbeat import ConsumerHeartbeats
 from strandline.group.serving.membership import Membership
 from strandline.group.serving.offset_deletion import OffsetDeletion
-from strandline.group.serving.progress import progress_of
+from strandline.group.serving.progress import consumer_progress_of, progress_of
 from strandline.group.serving.retention import Retention
 from strandline.group.serving.transactional import Transactional
 from strandline.group.shards.shard import Shard
@@ -148,13 +148,11 @@ class Groups:
         return [Reply(received.to, DescribeGroupsResponse(groups=tuple(described)))]
 
     def describe_consumers(self, received: Received, now: Instant) -> list[Effect]:
-        del now
         request: ConsumerGroupDescribeRequest = received.message
-        operations = ON_GROUP if request.include_authorized_operations else UNKNOWN_OPERATIONS
-        rows = tuple(self.described_consumers(group_id, operations) for group_id in request.group_ids)
+        rows = tuple(self.described_consumers(group_id, request, now) for group_id in request.group_ids)
         return [Reply(received.to, ConsumerGroupDescribeResponse(groups=rows))]
 
-    def described_consumers(self, group_id: str, operations: int) -> DescribedGroup:
+    def described_consumers(self, group_id: str, request: ConsumerGroupDescribeRequest, now: Instant) -> DescribedGroup:
         """As in Kafka, an error comes with a message only if the group is not there."""
         shard = self.shards.of(group_id) if group_id else ErrorCode.INVALID_GROUP_ID
         if isinstance(shard, ErrorCode):
@@ -164,7 +162,9 @@ class Groups:
             why = "is not a consumer group" if shard.knows(group_id) else "not found"
             error = ErrorCode.GROUP_ID_NOT_FOUND
             return DescribedGroup(group_id=group_id, error_code=error, error_message=f"Group {group_id} {why}.")
-        return described(group, self.config, self.topics.image, operations)
+        operations = ON_GROUP if request.include_authorized_operations else UNKNOWN_OPERATIONS
+        row = described(group, self.config, self.topics.image, operations)
+        return replace(row, progress=consumer_progress_of(group, shard.timers, now)) if request.with_progress else row
 
     def list_groups(self, received: Received, now: Instant) -> list[Effect]:
         del now

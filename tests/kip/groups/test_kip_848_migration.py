@@ -282,6 +282,14 @@ def test_a_member_that_does_not_join_or_does_not_sync_in_time_is_fenced(world: M
             c.beat()
         world.wait(3)
         assert world.consumers.members.keys() == {"c"}, does
+    a = world.classic()
+    farewell = MemberIdentity(member_id=a.member_id, reason="poll timeout")
+    world.ask(LeaveGroupRequest(group_id="g", members=(farewell,)))
+    assert [one.why for one in world.consumers.history.departures] == [
+        "did not rejoin within 60000 ms (max.poll.interval.ms)",
+        "joined, and did not come for its assignment within 60000 ms (max.poll.interval.ms)",
+        "left: poll timeout",
+    ]
 
 
 def test_a_member_that_changes_its_protocol_need_not_join_any_more(world: Migrating) -> None:

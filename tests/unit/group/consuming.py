@@ -113,7 +113,7 @@ def state(world: Consumers) -> Any:
 def replica(shard: Shard) -> dict[str, Any]:
     """All that is replicated of the consumer groups."""
     return {
-        group_id: {key: value for key, value in vars(group).items() if key != "is_stale"}
+        group_id: {key: value for key, value in vars(group).items() if key not in ("is_stale", "history")}
         for group_id, group in shard.groups.items()
         if isinstance(group, ConsumerGroup)
     }

@@ -1,11 +1,13 @@
 """How far a group is, for whoever asks: whom a rebalance waits for, and which members went, and why."""
 
 from tests.rows import each
+from tests.unit.group.consuming import REBALANCE_MS, SESSION_MS, Consumers
 from tests.unit.group.coordination import Coordination, commit_request
 
-from strandline.group.classic.group import DEPARTURES_MAX
-from strandline.group.classic.member import SHOWN_MAX
-from strandline.wire.messages.groups.describe_groups import DescribeGroupsRequest, GroupProgress
+from strandline.group.departures import DEPARTURES_MAX, SHOWN_MAX
+from strandline.wire.messages.consumer_groups.consumer_group_describe import ConsumerGroupDescribeRequest
+from strandline.wire.messages.consumer_groups.progress import GroupProgress
+from strandline.wire.messages.groups.describe_groups import DescribeGroupsRequest
 from strandline.wire.messages.groups.leave_group import MemberIdentity
 
 
@@ -115,3 +117,64 @@ def test_a_group_remembers_a_few_departures_and_short_texts() -> None:
     gone = progress(c).departures
     assert [one.why[:7] for one in gone] == [f"left: {number}" for number in range(2, DEPARTURES_MAX + 2)]
     assert {len(one.why) for one in gone} == {SHOWN_MAX}
+
+
+# --- the consumer protocol
+
+
+def of_consumers(world: Consumers, *, with_progress: bool = True) -> GroupProgress | None:
+    (row,) = world.ask(ConsumerGroupDescribeRequest(group_ids=("g",), with_progress=with_progress)).groups
+    found: GroupProgress | None = row.progress
+    return found
+
+
+def consumer_progress(world: Consumers) -> GroupProgress:
+    found = of_consumers(world)
+    assert found is not None
+    return found
+
+
+def test_a_group_of_the_consumer_protocol_says_since_when_it_rebalances_and_how_long_a_member_may_take() -> None:
+    world = Consumers()
+    a = world.consumer("a")
+    assert of_consumers(world, with_progress=False) is None
+    world.wait(4_000)
+    assert consumer_progress(world).in_state_ms == 4_000
+    b = world.consumer("b")
+    a.beat(topic_partitions=None)
+    world.wait(5_000)
+    b.beat()
+    found = consumer_progress(world)
+    assert (found.generation, found.in_state_ms) == (2, 5_000), "a rebalance is one phase, whatever happens in it"
+    told = {row.member_id: (row.session_left_ms, row.revoke_left_ms) for row in found.members}
+    assert told == {"a": (SESSION_MS - 5_000, REBALANCE_MS - 5_000), "b": (SESSION_MS, -1)}
+    assert {row.rebalance_timeout_ms for row in found.members} == {REBALANCE_MS}
+    world.settle(a, b)
+    world.wait(1_000)
+    assert consumer_progress(world).in_state_ms == 1_000
+    world.fail_over()
+    world.wait(2_000)
+    assert consumer_progress(world).in_state_ms == 2_000, (
+        "the next coordinator counts from when it has loaded the group"
+    )
+
+
+def test_whoever_leaves_or_is_removed_from_a_group_of_the_consumer_protocol_is_remembered() -> None:
+    world = Consumers()
+    a, b, c = (world.consumer(name) for name in "abc")
+    c.leave()
+    for _ in range(4):
+        world.wait(REBALANCE_MS // 3)
+        a.beat(topic_partitions=None)
+        b.beat()
+    assert world.consumers.members.keys() == {"b"}
+    world.consumer("s", instance="i").leave(-2)
+    world.consumer("s2", instance="i")
+    world.wait(SESSION_MS)
+    assert [(one.member_id, one.why) for one in consumer_progress(world).departures] == [
+        ("c", "left"),
+        ("a", f"did not revoke its partitions within {REBALANCE_MS} ms (max.poll.interval.ms)"),
+        ("b", f"sent no heartbeat for {SESSION_MS} ms (group.consumer.session.timeout.ms)"),
+        ("s2", f"sent no heartbeat for {SESSION_MS} ms (group.consumer.session.timeout.ms)"),
+    ]
+    assert consumer_progress(world).in_state_ms == 0

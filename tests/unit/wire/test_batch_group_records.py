@@ -89,7 +89,7 @@ CLASSIC = ClassicMemberMetadata(session_timeout_ms=9, supported_protocols=(Class
     ids=["consumer", "classic"],
 )
 def test_a_member_is_kafkas_bytes(classic: ClassicMemberMetadata | None, raw: str) -> None:
-    """Kafka writes that a member does not speak the classic protocol: a record without the field would say that it does.
+    """Kafka writes that a member does not speak the classic protocol: a record without the field says that it does.
     The bytes are as in records that Kafka 3.9 wrote."""
     member = ConsumerGroupMemberMetadataValue(
         instance_id="st0",

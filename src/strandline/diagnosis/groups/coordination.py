@@ -2,11 +2,11 @@
 
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import OFFSETS_TOPIC
-from strandline.client.admin.groups.described import EMPTY, GroupState, Member
+from strandline.client.admin.groups.described import AWAY, EMPTY, GroupState, Member
 from strandline.client.brokers import Silence
 from strandline.diagnosis.groups.facts import GroupFacts, count, listed, named, span
 from strandline.diagnosis.situation import Finding, Way
-from strandline.wire.messages.groups.describe_groups import GroupProgress, MemberDeparture, MemberProgress
+from strandline.wire.messages.consumer_groups.progress import GroupProgress, MemberDeparture, MemberProgress
 
 RECENT_MS = 600_000  # removals of members that count
 AGAIN_AND_AGAIN = 3
@@ -198,19 +198,43 @@ def judge_unrevoked(state: GroupState) -> tuple[Finding, ...]:
     """A partition moves when the member that has it has revoked it. Until then that member stays in an older epoch."""
     if state.epoch is None:
         return ()
+    away = [member for member in state.members if member.epoch == AWAY]
     owners = state.owners()
-    late = [member for member in state.members if member.epoch is not None and member.epoch < state.epoch]
+    late = [member for member in state.members if member.epoch is not None and AWAY < member.epoch < state.epoch]
     wanted = {at: member for member in state.members for at in member.target or () if owners.get(at) is not member}
     if not late and not wanted:
-        return ()
-    why = []
+        return waiting_for_return(state, away)
+    why = [] if state.progress is None else [f"since {span(state.progress.in_state_ms)}"]
     for at, member in sorted(wanted.items(), key=lambda row: row[0])[:5]:
         owner = owners.get(at)
         has = "no member says that it has it" if owner is None else f"{owner.named} has not revoked it"
         why.append(f"{at} is to go to {member.named}: {has}")
     why += [f"{member.named} is in epoch {member.epoch}, the group in {state.epoch}" for member in late[:5]]
-    whom = late or list({owner.member_id: owner for at in wanted if (owner := owners.get(at)) is not None}.values())
-    waits_for = f"{named(whom)} to poll, and to revoke" if whom else "the members' next heartbeats"
+    holders = {owner.member_id: owner for at in wanted if (owner := owners.get(at)) is not None}
+    whom = late or [owner for owner in holders.values() if owner.epoch != AWAY]
     moving = listed([str(at) for at in sorted(wanted)])
     what = f"partitions are on their way: {moving}" if wanted else "members have not taken the latest assignment"
-    return (Finding(what, tuple(why), waits_for),)
+    return (Finding(what, tuple(why), revocation_of(state, whom)), *waiting_for_return(state, away))
+
+
+def revocation_of(state: GroupState, whom: list[Member]) -> str:
+    """What the group waits for."""
+    if not whom:
+        return "the members' next heartbeats"
+    rows = [] if state.progress is None else [of_member(state.progress, member) for member in whom]
+    ends = [row.revoke_left_ms for row in rows if row is not None and row.revoke_left_ms >= 0]
+    limit = f", for at most {span(max(ends))} (max.poll.interval.ms); then who has not is removed" if ends else ""
+    return f"{named(whom)} to poll, and to revoke{limit}"
+
+
+def waiting_for_return(state: GroupState, away: list[Member]) -> tuple[Finding, ...]:
+    """Static members that have left keep their partitions until their sessions end."""
+    found = []
+    for member in away:
+        row = None if state.progress is None else of_member(state.progress, member)
+        ends = "" if row is None or row.session_left_ms < 0 else f" in {span(row.session_left_ms)}"
+        kept = listed([str(at) for at in member.assigned])
+        why = (f"{kept} {'waits' if len(member.assigned) == 1 else 'wait'} for it, and nobody reads",) if kept else ()
+        waits_for = f"a consumer with group.instance.id={member.instance_id}, or the end of its session{ends}"
+        found.append(Finding(f"{member.named} has left, and will be back", why, waits_for))
+    return tuple(found)

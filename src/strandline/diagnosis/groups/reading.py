@@ -19,6 +19,7 @@ def judge_topics(facts: GroupFacts, state: GroupState) -> tuple[Finding, ...]:
         found.append(Finding(f"topic '{topic}' does not exist", (why,), "the topic", True, ways=(create,)))
     if state.state != "Stable":
         return tuple(found)
+    found += matching_nothing(state)
     topics = {topic for member in state.members for topic in member.subscribed}
     unread = [at for at in facts.states if at.topic in topics and at not in state.owners()]
     if unread:
@@ -29,6 +30,16 @@ def judge_topics(facts: GroupFacts, state: GroupState) -> tuple[Finding, ...]:
         waits_for = "members to see new partitions (metadata.max.age.ms, 5 min by default), and then a rebalance"
         found.append(Finding(f"nobody reads {places(unread)}", (why,), waits_for))
     return tuple(found)
+
+
+def matching_nothing(state: GroupState) -> list[Finding]:
+    """Nobody in the group has a partition, and no topic has the name of a subscription."""
+    regexes = sorted({member.regex for member in state.members if member.regex})
+    if not regexes or state.owners() or any(member.subscribed for member in state.members):
+        return []
+    what = f"no topic matches {listed([repr(regex) for regex in regexes])}"
+    why = "an expression must match the whole name of a topic, and the member must have the right to describe it"
+    return [Finding(what, (why,), "a topic that matches", needs_action=True)]
 
 
 def judge_positions(facts: GroupFacts, state: GroupState) -> tuple[Finding, ...]:

@@ -4,7 +4,7 @@ from typing import Any
 
 from strandline.client.admin.groups.described import GroupState, Listed, Member
 from strandline.client.admin.groups.offsets import Position
-from strandline.wire.messages.groups.describe_groups import MemberDeparture
+from strandline.wire.messages.consumer_groups.progress import MemberDeparture
 
 
 def listed_json(row: Listed) -> dict[str, Any]:
@@ -42,6 +42,7 @@ def member_json(state: GroupState, member: Member) -> dict[str, Any]:
         "epoch": member.epoch,
         "partitions": len(member.assigned),
         "subscribed": list(member.subscribed),
+        "regex": member.regex or None,
         "assigned": [str(at) for at in member.assigned],
         "target": None if member.target is None else [str(at) for at in member.target],
     }

@@ -19,13 +19,13 @@ from strandline.base.effects import Effect, Reply, ReplyTo
 from strandline.base.errors import ErrorCode
 from strandline.base.time import NEVER, Instant
 from strandline.base.timers import Deadline, Timers
-from strandline.group.classic.member import Departure, Member
+from strandline.group.classic.member import Member
 from strandline.group.classic.voting import Support, vote
 from strandline.group.config import GroupConfig
+from strandline.group.departures import DEPARTURES_MAX, Departure, departed
 from strandline.wire.messages.groups.join_group import JoinGroupResponse, JoinGroupResponseMember
 from strandline.wire.messages.groups.sync_group import SyncGroupResponse
 
-DEPARTURES_MAX = 5  # how many members that are gone a group remembers
 SKIP_ASSIGNMENT = 9  # the JoinGroup version that has the field
 
 
@@ -368,7 +368,7 @@ class Group:
 
     def forget(self, member: Member, why: str, now: Instant) -> None:
         assert self.members.get(member.member_id) is member
-        self.departures.append(member.departed(why, now))
+        self.departures.append(departed(member, why, now))
         self.dismiss(member)
         del self.members[member.member_id]
         if member.instance_id is not None and self.static.get(member.instance_id) == member.member_id:

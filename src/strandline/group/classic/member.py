@@ -3,19 +3,6 @@
 from strandline.base.effects import ReplyTo
 from strandline.base.time import NEVER, Instant
 from strandline.base.timers import Deadline
-from strandline.base.value import Value
-
-SHOWN_MAX = 200  # characters of a text from a client that is kept after it has gone
-
-
-class Departure(Value, frozen=True):
-    """A member that is gone. `why` continues a sentence about it."""
-
-    member_id: str
-    client_id: str
-    client_host: str
-    at: Instant
-    why: str
 
 
 class Member:
@@ -69,11 +56,6 @@ class Member:
         if self.session is not None:
             self.session.set(ends)  # first: a call that is broken off between these leaves a member that is looked at
         self.session_ends = ends
-
-    def departed(self, why: str, now: Instant) -> Departure:
-        return Departure(
-            self.member_id[:SHOWN_MAX], self.client_id[:SHOWN_MAX], self.client_host[:SHOWN_MAX], now, why[:SHOWN_MAX]
-        )
 
     @property
     def is_parked(self) -> bool:

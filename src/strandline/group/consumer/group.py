@@ -15,7 +15,9 @@ from enum import Enum
 from msgspec.structs import replace
 
 from strandline.base.ids import Uuid
+from strandline.base.time import Instant
 from strandline.base.value import Value
+from strandline.group.consumer.history import History
 from strandline.group.consumer.member import LEFT, Member, MemberState, Partitions, pairs, without
 from strandline.group.consumer.stored import is_sane, member_of, partitions_of
 from strandline.wire.messages.consumer_groups import records as r
@@ -50,6 +52,7 @@ class ConsumerGroup:
         self.owners: dict[Uuid, dict[int, str]] = {}
         self.regexes: dict[str, Resolved] = {}
         self.has_partition_metadata = False  # a record of Kafka before 4.1
+        self.history = History()  # not replicated
         # Not replicated: may topics have changed since the hash was computed? A loaded group must look.
         self.is_stale = True
 
@@ -62,6 +65,12 @@ class ConsumerGroup:
         if all(member.is_reconciled_to(self.target_epoch) for member in self.members.values()):
             return ConsumerGroupState.STABLE
         return ConsumerGroupState.RECONCILING
+
+    def note(self, now: Instant) -> None:
+        """The group may have changed."""
+        state = self.state
+        is_settled = state in (ConsumerGroupState.EMPTY, ConsumerGroupState.STABLE)
+        self.history.note(state.value if is_settled else "", now)
 
     def owner_of(self, topic_id: Uuid, partition: int) -> str | None:
         return self.owners.get(topic_id, {}).get(partition)

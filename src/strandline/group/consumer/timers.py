@@ -129,6 +129,19 @@ def must_give_back(member: Member) -> bool:
     return member.state is MemberState.UNREVOKED_PARTITIONS and member.epoch >= 0
 
 
+def why_removed(member: Member, kind: int, session_ms: int) -> str:
+    """It continues a sentence about the member."""
+    patience = f"within {member.rebalance_timeout_ms} ms (max.poll.interval.ms)"
+    if kind == SESSION:
+        key = "group.consumer.session.timeout.ms" if member.classic is None else "session.timeout.ms"
+        return f"sent no heartbeat for {session_of(member, session_ms)} ms ({key})"
+    return {
+        REBALANCE: f"did not revoke its partitions {patience}",
+        JOIN: f"did not rejoin {patience}",
+        SYNC: f"joined, and did not come for its assignment {patience}",
+    }[kind]
+
+
 def session_of(member: Member, session_ms: int) -> int:
     """`session_ms`: the group's. A member that speaks the classic protocol brings its own."""
     return session_ms if member.classic is None else member.classic.session_timeout_ms

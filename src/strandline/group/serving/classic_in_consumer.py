@@ -226,9 +226,10 @@ class ClassicInConsumer:
 
         if not gone:
             return answer(ErrorCode.NONE)
-        error, effects = self.heartbeats.write(
-            shard, group.group_id, self.heartbeats.without(group, gone, now), answer, now
-        )
+        records = self.heartbeats.without(group, gone, now)
+        told = zip(leaving, found, strict=True)
+        reasons = {who.member_id: why_left(identity) for identity, who in told if isinstance(who, Member)}
+        error, effects = self.heartbeats.write(shard, group.group_id, records, answer, now, reasons)
         return effects if error is ErrorCode.NONE else effects + answer(error)
 
 
@@ -247,6 +248,11 @@ def leaver(group: ConsumerGroup, identity: MemberIdentity) -> Member | ErrorCode
     if instance_id is not None and not member_id:
         member_id = group.static.get(instance_id, "")
     return named(group, member_id, instance_id)
+
+
+def why_left(identity: MemberIdentity) -> str:
+    """It continues a sentence about the member."""
+    return f"left: {identity.reason}" if identity.reason else "left"
 
 
 def refusal(received: Received, why: ErrorCode) -> list[Effect]:

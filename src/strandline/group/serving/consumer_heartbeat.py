@@ -6,7 +6,7 @@ Rules:
   - an answer leaves when all that it depends on is committed, which is every earlier record of the group
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from msgspec.structs import replace
 
@@ -23,7 +23,8 @@ from strandline.group.consumer.group import ConsumerGroup
 from strandline.group.consumer.member import AWAY, LEFT
 from strandline.group.consumer.planning import Plan, Planner, Refused, Topics, proof_record
 from strandline.group.consumer.settings import consumer_config, is_consumer_protocol_finalized
-from strandline.group.consumer.timers import Key
+from strandline.group.consumer.timers import Key, why_removed
+from strandline.group.departures import departed
 from strandline.group.migration.downgrading import downgraded, protocols_of
 from strandline.group.migration.upgrading import creation_records, upgraded
 from strandline.group.serving.answers import membership_error
@@ -46,6 +47,7 @@ from strandline.wire.messages.groups.group_records import (
 
 CLIENT_MADE_ID_SINCE = 1  # from this version on, the client makes the member's id
 FENCE_AGAIN_MS = 1_000
+NOBODY: Mapping[str, str] = {}
 DUE_MAX = 200  # deadlines of members that are looked at in one step
 
 
@@ -124,13 +126,21 @@ class ConsumerHeartbeats:
                 return refusal(received, Refused(told, message_of(told)))
             return [Reply(received.to, plan.answer)]
 
-        error, effects = self.promise(shard, group, (*was_classic(shard, group), *plan.records), answer, now)
+        records = (*was_classic(shard, group), *plan.records)
+        leaves = {received.message.member_id: "left"} if received.message.member_epoch == LEFT else {}
+        error, effects = self.promise(shard, group, records, answer, now, leaves)
         if error is ErrorCode.NONE:
             self.heard(shard, group.group_id, plan, now)
         return effects
 
     def promise(
-        self, shard: Shard, group: ConsumerGroup, records: Records, answer: Then, now: Instant
+        self,
+        shard: Shard,
+        group: ConsumerGroup,
+        records: Records,
+        answer: Then,
+        now: Instant,
+        leaves: Mapping[str, str] = NOBODY,
     ) -> tuple[ErrorCode, list[Effect]]:
         """Write the records, if there are any, and answer when they and all earlier ones of the group are committed. An
         error: nothing has changed, and that is the answer."""
@@ -139,7 +149,7 @@ class ConsumerHeartbeats:
             records = (proof_record(group),)
         if records:
             # guard: heartbeat-answered-before-its-record-is-committed
-            error, effects = self.write(shard, group.group_id, records, answer, now)
+            error, effects = self.write(shard, group.group_id, records, answer, now, leaves)
             return error, effects if error is ErrorCode.NONE else effects + answer(error)
         if proof is None:
             return ErrorCode.NONE, answer(ErrorCode.NONE)
@@ -159,9 +169,15 @@ class ConsumerHeartbeats:
     # --- records
 
     def write(
-        self, shard: Shard, group_id: str, records: Records, then: Then, now: Instant
+        self,
+        shard: Shard,
+        group_id: str,
+        records: Records,
+        then: Then,
+        now: Instant,
+        leaves: Mapping[str, str] = NOBODY,
     ) -> tuple[ErrorCode, list[Effect]]:
-        """An error: nothing has changed, and `then` is not called."""
+        """An error: nothing has changed, and `then` is not called. `leaves`: whom this removes, and why."""
         proof = shard.proofs.setdefault(group_id, Proof())
         number = proof.begin()
 
@@ -173,7 +189,7 @@ class ConsumerHeartbeats:
 
         error, effects = self.shards.write_through(shard, records, now, ended)
         if error is ErrorCode.NONE:
-            effects += self.follow(shard, group_id, records, now)
+            effects += self.follow(shard, group_id, records, now, leaves)
         else:
             proof.take_back(number)
             self.forget_if_complete(shard, group_id, proof)
@@ -183,10 +199,13 @@ class ConsumerHeartbeats:
         if proof.is_complete and shard.proofs.get(group_id) is proof:
             del shard.proofs[group_id]
 
-    def follow(self, shard: Shard, group_id: str, records: Records, now: Instant) -> list[Effect]:
+    def follow(
+        self, shard: Shard, group_id: str, records: Records, now: Instant, leaves: Mapping[str, str]
+    ) -> list[Effect]:
         """They are in the log."""
         effects: list[Effect] = []
         was = shard.consumer(group_id)
+        gone = [departed(was.members[member_id], why, now) for member_id, why in leaves.items()] if was else []
         protocols = {} if was is None else {m.member_id: protocols_of(m) for m in was.members.values() if m.classic}
         changed: dict[str, None] = {}
         for key, value in records:
@@ -204,6 +223,9 @@ class ConsumerHeartbeats:
                 shard.timers.forget(group_id, member_id)
             else:
                 shard.timers.follow(group, member_id, self.session_ms(group_id), now)
+        if group is not None:
+            group.history.departures.extend(gone)
+            group.note(now)
         return effects
 
     def follow_classic(
@@ -278,7 +300,8 @@ class ConsumerHeartbeats:
         assert group is not None, "a member that is gone has no deadline"
         member_ids = list(dict.fromkeys(member_id for _, _, member_id in keys))
         records = self.without(group, member_ids, now)
-        error, effects = self.write(shard, group_id, records, lambda _: [], now)
+        leaves = {key[2]: why_removed(group.members[key[2]], key[0], self.session_ms(group_id)) for key in keys}
+        error, effects = self.write(shard, group_id, records, lambda _: [], now, leaves)
         if error is not ErrorCode.NONE:
             for key in keys:
                 shard.timers.set(key, after(now, FENCE_AGAIN_MS))

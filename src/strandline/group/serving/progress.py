@@ -1,9 +1,12 @@
-"""How far a group of the classic protocol is: what an operator asks if it does not go on."""
+"""How far a group is: what an operator asks if it does not go on."""
 
 from strandline.base.time import NEVER, Instant
 from strandline.group.classic.group import Group
 from strandline.group.classic.member import Member
-from strandline.wire.messages.groups.describe_groups import GroupProgress, MemberDeparture, MemberProgress
+from strandline.group.consumer.group import ConsumerGroup
+from strandline.group.consumer.timers import REBALANCE, SESSION, Timers
+from strandline.group.departures import Departure
+from strandline.wire.messages.consumer_groups.progress import GroupProgress, MemberDeparture, MemberProgress
 
 
 def progress_of(group: Group, now: Instant) -> GroupProgress:
@@ -15,16 +18,40 @@ def progress_of(group: Group, now: Instant) -> GroupProgress:
         leader=group.leader,
         promised=len(group.pending),
         members=tuple(of_member(member, now) for member in group.members.values()),
-        departures=tuple(
-            MemberDeparture(
-                member_id=one.member_id,
-                client_id=one.client_id,
-                client_host=one.client_host,
-                ago_ms=max(now - one.at, 0),
-                why=one.why,
-            )
-            for one in group.departures
-        ),
+        departures=tuple(of_departure(one, now) for one in group.departures),
+    )
+
+
+def consumer_progress_of(group: ConsumerGroup, timers: Timers, now: Instant) -> GroupProgress | None:
+    """`timers`: of the group's shard. None: the group is loaded, and its members' sessions have not begun yet."""
+    since = group.history.since
+    if since is None:
+        return None
+
+    def of_consumer(member_id: str, rebalance_timeout_ms: int) -> MemberProgress:
+        session, revoking = (timers.ends.get((kind, group.group_id, member_id), NEVER) for kind in (SESSION, REBALANCE))
+        return MemberProgress(
+            member_id=member_id,
+            session_left_ms=left(session, now),
+            rebalance_timeout_ms=rebalance_timeout_ms,
+            revoke_left_ms=left(revoking, now),
+        )
+
+    return GroupProgress(
+        generation=group.epoch,
+        in_state_ms=max(now - since, 0),
+        members=tuple(of_consumer(m.member_id, m.rebalance_timeout_ms) for m in group.members.values()),
+        departures=tuple(of_departure(one, now) for one in group.history.departures),
+    )
+
+
+def of_departure(one: Departure, now: Instant) -> MemberDeparture:
+    return MemberDeparture(
+        member_id=one.member_id,
+        client_id=one.client_id,
+        client_host=one.client_host,
+        ago_ms=max(now - one.at, 0),
+        why=one.why,
     )
 
 

@@ -171,6 +171,7 @@ class Shard:
             if self.groups.get(group.group_id) is group:
                 if isinstance(group, ConsumerGroup):
                     self.timers.begin(group, session_ms(group.group_id), now)
+                    group.note(now)
                 else:
                     group.begin_sessions(now)
         return done

@@ -7,6 +7,7 @@ from tests.rows import each
 from tests.unit.cli.recovery.test_situation import BROKERS, commands
 
 from strandline.base.errors import ErrorCode
+from strandline.client.admin.groups.described import AWAY as AWAY_EPOCH
 from strandline.client.admin.groups.described import CONSUMER, GroupState, Member
 from strandline.client.admin.groups.offsets import Ends, Position
 from strandline.client.admin.open_transactions import Held
@@ -17,7 +18,7 @@ from strandline.client.groups import Committed
 from strandline.diagnosis.groups.facts import GroupFacts, span
 from strandline.diagnosis.groups.progress import as_json, judge_group, lines_of
 from strandline.diagnosis.situation import ACTION, HEALTHY, MISSING, Finding, status_of
-from strandline.wire.messages.groups.describe_groups import GroupProgress, MemberDeparture, MemberProgress
+from strandline.wire.messages.consumer_groups.progress import GroupProgress, MemberDeparture, MemberProgress
 
 T0, T1 = Place("t", 0), Place("t", 1)
 STATE = PartitionState(T0, (1, 2, 3), (1, 2, 3), 1, 5, min_isr=2)
@@ -201,6 +202,41 @@ def test_a_partition_on_its_way_names_who_has_not_revoked_it() -> None:
     assert "no member says that it has it" in only(hidden)[1].why[0]
     settled = replace(told, state="Stable", members=(replace(a, epoch=5, assigned=(T0,)), replace(b, assigned=(T1,))))
     assert judged(settled) == (HEALTHY, [])
+
+
+def test_a_coordinator_says_how_long_a_member_may_take_to_revoke() -> None:
+    a = replace(A, epoch=4, assigned=(T0, T1), target=(T0,))
+    b = replace(B, epoch=5, assigned=(), target=(T1,))
+    rows = (MemberProgress("a", "", 40_000, 60_000, 48_000), MemberProgress("b", "", 40_000, 60_000))
+    known = GroupProgress(generation=5, in_state_ms=12_000, members=rows)
+    told = replace(STABLE, type=CONSUMER, state="Reconciling", members=(a, b), epoch=5, progress=known)
+    _, finding = only(told)
+    assert finding.why[0] == "since 12 s"
+    limit = "for at most 48 s (max.poll.interval.ms); then who has not is removed"
+    assert finding.waits_for == f"{NAMED_A} to poll, and to revoke, {limit}"
+
+
+def test_a_static_member_that_has_left_keeps_its_partitions_for_its_session() -> None:
+    a = replace(A, epoch=AWAY_EPOCH, instance_id="i", target=(T0,))
+    b = replace(B, epoch=5, target=(T1,))
+    known = GroupProgress(in_state_ms=12_000, members=(MemberProgress("a", "", 7_000, 60_000),))
+    told = replace(STABLE, type=CONSUMER, state="Reconciling", members=(a, b), epoch=5, progress=known)
+    status, finding = only(told)
+    assert (status, finding.what) == (HEALTHY, "a (client app at 10.0.0.1, instance i) has left, and will be back")
+    assert finding.why == ("t-0 waits for it, and nobody reads",)
+    assert finding.waits_for == "a consumer with group.instance.id=i, or the end of its session in 7 s"
+    _, (moving, _) = judged(replace(told, members=(replace(a, target=()), replace(b, target=(T0, T1)))))
+    assert moving.waits_for == "the members' next heartbeats", "nobody who is there has anything to revoke"
+
+
+def test_an_expression_that_no_topic_matches_is_named() -> None:
+    a = replace(A, epoch=5, subscribed=(), assigned=(), target=(), regex="x.*")
+    told = replace(STABLE, type=CONSUMER, members=(a,), epoch=5)
+    status, finding = only(told, positions=())
+    assert (status, finding.what, finding.waits_for) == (ACTION, "no topic matches 'x.*'", "a topic that matches")
+    for healthy in (replace(a, assigned=(T0,), target=(T0,)), replace(a, subscribed=("t",))):
+        found = judge_group(facts(replace(told, members=(healthy, B)), positions=()))
+        assert not any("matches" in one.what for one in found)
 
 
 # --- partitions

@@ -13,7 +13,9 @@ from strandline.wire.messages.groups.consumer_protocol import PROTOCOL_TYPE
 
 def describe_consumers(brokers: Mapping[int, BrokerAt], asked: Mapping[int, list[str]]) -> dict[str, Described]:
     """Groups by their coordinators. Nothing of a cluster that does not know the protocol."""
-    requests = {node: wire.ConsumerGroupDescribeRequest(group_ids=tuple(ids)) for node, ids in asked.items()}
+    requests = {
+        node: wire.ConsumerGroupDescribeRequest(group_ids=tuple(ids), with_progress=True) for node, ids in asked.items()
+    }
     found: dict[str, Described] = {}
     try:
         answers = ask_each(brokers, requests, None)
@@ -39,6 +41,7 @@ def of_consumers(node: int, row: wire.DescribedGroup) -> GroupState | ErrorCode:
         assignor=row.assignor_name,
         members=tuple(member_of(one) for one in row.members),
         epoch=row.group_epoch,
+        progress=row.progress,
     )
 
 
@@ -49,6 +52,7 @@ def member_of(row: wire.Member) -> Member:
         host=row.client_host,
         instance_id=row.instance_id,
         subscribed=tuple(sorted(row.subscribed_topic_names)),
+        regex=row.subscribed_topic_regex or "",
         assigned=places_in(row.assignment),
         epoch=row.member_epoch,
         target=places_in(row.target_assignment),

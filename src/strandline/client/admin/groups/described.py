@@ -4,11 +4,12 @@ from strandline.base.errors import ErrorCode
 from strandline.base.value import Value
 from strandline.client.admin.partitions import Place
 from strandline.client.brokers import Silence
-from strandline.wire.messages.groups.describe_groups import GroupProgress
+from strandline.wire.messages.consumer_groups.progress import GroupProgress
 
 CLASSIC, CONSUMER = "classic", "consumer"
 TYPES = (CLASSIC, CONSUMER, "share", "streams")  # as Kafka names them
 DEAD, EMPTY = "Dead", "Empty"
+AWAY = -2  # the epoch of a static member that has left, and will be back
 # By the type that has them, first the classic one.
 STATES = ("PreparingRebalance", "CompletingRebalance", "Stable", DEAD, EMPTY, "Assigning", "Reconciling")
 
@@ -25,7 +26,7 @@ class Listed(Value, frozen=True):
 
 class Member(Value, frozen=True):
     """`assigned`: what it reads now. The members of the consumer protocol also have an epoch, and partitions that they
-    are to read (`target`)."""
+    are to read (`target`), and may be subscribed to what matches an expression (`regex`)."""
 
     member_id: str
     client_id: str
@@ -35,6 +36,7 @@ class Member(Value, frozen=True):
     assigned: tuple[Place, ...] = ()
     epoch: int | None = None
     target: tuple[Place, ...] | None = None
+    regex: str = ""
 
     @property
     def named(self) -> str:
@@ -45,7 +47,7 @@ class Member(Value, frozen=True):
 
 class GroupState(Value, frozen=True):
     """A group as its coordinator describes it. `epoch`: of the group, in the consumer protocol. `progress`: only from
-    nodes of this program, and of the classic protocol."""
+    nodes of this program."""
 
     group_id: str
     coordinator: int

@@ -1,8 +1,13 @@
-"""ConsumerGroupDescribe (key 69, KIP-848): groups of the consumer protocol, with what each member has and will have."""
+"""ConsumerGroupDescribe (key 69, KIP-848): groups of the consumer protocol, with what each member has and will have.
+
+Two tagged fields are our own, as in DescribeGroups: who asks for it is told how far a rebalance is, and which members
+went.
+"""
 
 from typing import Annotated
 
 from strandline.base.ids import ZERO_UUID
+from strandline.wire.messages.consumer_groups.progress import GroupProgress
 from strandline.wire.schema import (
     Bool,
     Group,
@@ -10,8 +15,10 @@ from strandline.wire.schema import (
     Int16,
     Int32,
     Message,
+    Nullable,
     NullableString,
     String,
+    Tag,
     UuidField,
     V,
     message,
@@ -22,6 +29,7 @@ from strandline.wire.schema import (
 class ConsumerGroupDescribeRequest(Message, frozen=True):
     group_ids: tuple[String, ...] = ()
     include_authorized_operations: Bool = False
+    with_progress: Annotated[Bool, V("0+"), Tag(10_000)] = False
 
 
 class TopicPartitions(Group, frozen=True):
@@ -61,6 +69,7 @@ class DescribedGroup(Group, frozen=True):
     assignor_name: String = ""
     members: tuple[Member, ...] = ()
     authorized_operations: Int32 = -(2**31)
+    progress: Annotated[GroupProgress | None, V("0+"), Nullable("0+"), Tag(10_000)] = None
 
 
 @message(key=69, kind="response", versions="0-1", flexible="0+")

@@ -6,13 +6,13 @@ is, and which members went.
 
 from typing import Annotated
 
+from strandline.wire.messages.consumer_groups.progress import GroupProgress
 from strandline.wire.schema import (
     Bool,
     Bytes,
     Group,
     Int16,
     Int32,
-    Int64,
     Message,
     Nullable,
     NullableString,
@@ -37,39 +37,6 @@ class DescribedGroupMember(Group, frozen=True):
     client_host: String = ""
     member_metadata: Bytes = b""
     member_assignment: Bytes = b""
-
-
-class MemberProgress(Group, frozen=True):
-    """`waits_for`: "join" or "sync" if the member waits for the answer to that, else empty. `session_left_ms`: until
-    it is removed if it sends nothing; -1 while it waits."""
-
-    member_id: String = ""
-    waits_for: String = ""
-    session_left_ms: Int64 = -1
-    rebalance_timeout_ms: Int32 = -1
-
-
-class MemberDeparture(Group, frozen=True):
-    """A member that went, and how long ago; `why` continues a sentence about it."""
-
-    member_id: String = ""
-    client_id: String = ""
-    client_host: String = ""
-    ago_ms: Int64 = 0
-    why: String = ""
-
-
-class GroupProgress(Group, frozen=True):
-    """`phase_left_ms`: until the join or sync phase of a rebalance ends; -1 if there is none. `promised`: member ids
-    that were given out, and have not joined yet."""
-
-    generation: Int32 = 0
-    in_state_ms: Int64 = 0
-    phase_left_ms: Int64 = -1
-    leader: NullableString = None
-    promised: Int32 = 0
-    members: tuple[MemberProgress, ...] = ()
-    departures: tuple[MemberDeparture, ...] = ()
 
 
 class DescribedGroup(Group, frozen=True):

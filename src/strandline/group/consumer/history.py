@@ -1,0 +1,23 @@
+"""What an operator asks of a group of the consumer protocol: since when it is as it is, and who has gone.
+
+Nothing of this is replicated. The next coordinator does not know it.
+"""
+
+from collections import deque
+
+from strandline.base.time import Instant
+from strandline.group.departures import DEPARTURES_MAX, Departure
+
+
+class History:
+    """Of one group, since this coordinator serves it."""
+
+    def __init__(self) -> None:
+        self.phase: str | None = None
+        self.since: Instant | None = None  # when the phase began
+        self.departures: deque[Departure] = deque(maxlen=DEPARTURES_MAX)
+
+    def note(self, phase: str, now: Instant) -> None:
+        """A rebalance may have many states on its way. It is one phase."""
+        if phase != self.phase:
+            self.phase, self.since = phase, now
