@@ -179,6 +179,31 @@ def test_a_group_of_kafka_before_4_1_has_no_hash_and_its_record_for_that_is_dele
     assert world.ask(commit_request(1, "a", 3), 9).topics[0].partitions[0].error_code == E.NONE
 
 
+def test_an_expression_that_only_kafka_takes_stops_nobody_but_its_member(world: Consumers) -> None:
+    regex = "t|" * 3000 + "t"  # longer than is taken here
+    written(
+        world,
+        (
+            r.ConsumerGroupMemberMetadataKey(group="g", member_id="k"),
+            r.ConsumerGroupMemberMetadataValue(subscribed_topic_regex=regex, rebalance_timeout_ms=1000),
+        ),
+        (r.ConsumerGroupMetadataKey(group="g"), r.ConsumerGroupMetadataValue(epoch=3)),
+        (
+            r.ConsumerGroupRegularExpressionKey(group="g", regular_expression=regex),
+            r.ConsumerGroupRegularExpressionValue(topics=("t",)),
+        ),
+        current("k", 3),
+    )
+    reloaded(world)
+    a, k = world.consumer("a", subscribed_topic_names=("t",)), Consumer(world, "k")
+    k.epoch = 3
+    world.settle(a, k)
+    assert (len(a.has), len(k.has), world.consumers.regexes[regex].topics) == (1, 1, {"t"})
+    world.create("tt")
+    assert k.beat().error_code == E.INVALID_REGULAR_EXPRESSION
+    assert a.beat().error_code == E.NONE
+
+
 def test_nothing_is_left_of_a_group_that_is_deleted_whatever_its_log_has(world: Consumers) -> None:
     written(
         world,

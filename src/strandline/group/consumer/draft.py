@@ -10,7 +10,7 @@ from strandline.group.config import GroupConfig
 from strandline.group.consumer.catalog import Facts, facts_of, hash_of
 from strandline.group.consumer.group import ConsumerGroup, Resolved
 from strandline.group.consumer.member import Member
-from strandline.group.consumer.regexes import resolve
+from strandline.group.consumer.regexes import InvalidRegex, resolve
 from strandline.group.consumer.stored import (
     Record,
     current_record,
@@ -70,16 +70,22 @@ class Draft:
         resolved = self.regexes.get(member.regex) if member.regex else None
         return member.topics if resolved is None else member.topics | resolved.topics
 
-    def resolve(self, names: Callable[[], Iterable[str]], now: Instant) -> bool:
+    def resolve(self, own: str, names: Callable[[], Iterable[str]], now: Instant) -> bool:
         """Regular expressions that are new, and all of them if topics may have come or gone. Are there other topics
-        now that match? `names`: of the topics that there are. Raises InvalidRegex."""
+        now that match? `names`: of the topics that there are. Raises InvalidRegex if `own` is invalid, which is that of
+        the member that asks. Only a log that Kafka wrote can have others that are: these match what they did."""
         used = {member.regex for member in self.members.values() if member.regex}
         has_changed = False
         for regex in sorted(used):
             known = self.regexes.get(regex)
             if known is not None and not self.group.is_stale:  # guard: expression-not-resolved-again
                 continue
-            matches = resolve(regex, names())
+            try:
+                matches = resolve(regex, names())
+            except InvalidRegex:
+                if regex == own:
+                    raise
+                matches = frozenset[str]() if known is None else known.topics
             if known is None or known.topics != matches:
                 self.regexes[regex] = Resolved(matches, 0, now)
                 self.records.append(regex_record(self.group.group_id, regex, matches, now))

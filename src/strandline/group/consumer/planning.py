@@ -10,6 +10,7 @@ A heartbeat has three steps:
 """
 
 from collections.abc import Iterable
+from functools import partial
 from typing import Protocol
 
 from msgspec.structs import replace
@@ -97,7 +98,8 @@ class Planner:
         assignor = draft.assignor()
         draft.members[after.member_id] = after
         try:
-            has_new_matches = draft.resolve(lambda: self.describable(caller, self.topics.image.topic_ids), now)
+            names = partial(self.describable, caller, self.topics.image.topic_ids)
+            has_new_matches = draft.resolve(after.regex, names, now)
         except InvalidRegex as error:
             why = f"SubscribedTopicRegex `{after.regex}` is not a valid regular expression: {error}."
             return Refused(ErrorCode.INVALID_REGULAR_EXPRESSION, why)
