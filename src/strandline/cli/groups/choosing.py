@@ -55,6 +55,8 @@ def missing(name: str, told: ErrorCode | Silence, options: str) -> NoReturn:
     why = f"`strandline explain --group {name}{options}` says why if it stays so"
     if told is ErrorCode.GROUP_ID_NOT_FOUND:
         fail(f"group '{name}' does not exist", "`strandline groups list` names those that do")
+    if told is ErrorCode.INVALID_GROUP_ID:
+        fail(f"'{name}' cannot be the id of a group", status=2)
     if told is ErrorCode.GROUP_AUTHORIZATION_FAILED:
         raise refused(told, f"group '{name}'")
     if isinstance(told, Silence):

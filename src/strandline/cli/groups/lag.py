@@ -1,7 +1,7 @@
 """`strandline groups lag`: how far a group is in each partition, and how far it is behind."""
 
 from strandline.cli.connect import HERE, Json, OfCluster
-from strandline.cli.groups.choosing import INCOMPLETE, All, Ids, Topics, described, is_in, scope_of
+from strandline.cli.groups.choosing import INCOMPLETE, All, Ids, Topics, described, is_in, places_in, scope_of
 from strandline.cli.groups.columns import POSITIONS, show_groups
 from strandline.cli.groups.positions import positions, states_of, topics_of
 from strandline.client.cluster import Cluster as Connected
@@ -21,6 +21,7 @@ def lag(
     Exit status 3 if the ends of a log are not known. `strandline pipeline lag` watches groups for longer.
     """
     scope = scope_of(topic or ())
+    places_in(cluster, scope)
     _, groups = described(cluster, group, all_groups)
     rows = []
     with Connected(cluster.config) as connected:
