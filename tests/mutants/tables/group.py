@@ -268,4 +268,31 @@ GROUP = table(
         (TRANSACTIONAL + "test_a_group_without_an_offset_is_kept_while_one_is_pending",),
         holds=("KAFKA-19163",),
     ),
+    Mutant(
+        "a record does not say that its member speaks the consumer protocol",
+        "wire/messages/consumer_groups/records.py",
+        'Nullable("0+"), Tag(0)] = (\n        ClassicMemberMetadata()\n    )',
+        'Nullable("0+"), Tag(0)] = None',
+        Breaks.ANSWERS,
+        ("unit/wire/test_batch_group_records.py::test_a_member_is_kafkas_bytes",),
+    ),
+    Mutant(
+        "a member takes the place of another one",
+        "group/consumer/planning.py",
+        "    if joins and request.member_id not in group.members:",
+        "    if joins and group.static.get(request.instance_id) != request.member_id:",
+        Breaks.ANSWERS,
+        ("kip/groups/test_kip_848.py::test_a_member_keeps_its_instance_id",),
+    ),
+    Mutant(
+        "an expression of Kafka's stops the whole group",
+        "group/consumer/draft.py",
+        "                if regex == own:\n                    raise\n",
+        "                raise\n",
+        Breaks.ANSWERS,
+        (
+            "kip/groups/test_kip_848_coordinator.py::"
+            "test_an_expression_that_only_kafka_takes_stops_nobody_but_its_member",
+        ),
+    ),
 )
