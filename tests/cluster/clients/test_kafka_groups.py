@@ -14,7 +14,14 @@ from tests.cluster.clients.test_kafka_tools import Tools, java, with_java
 from tests.cluster.driving import admin_of, create, quiet, until
 from tests.cluster.failures.test_group_failover import coordinator_of
 
+from strandline.client.ask import ask_any
+from strandline.metadata.records import GROUP_RESOURCE
 from strandline.testing.local_cluster import LocalCluster
+from strandline.wire.messages.cluster.incremental_alter_configs import (
+    AlterableConfig,
+    AlterConfigsResource,
+    IncrementalAlterConfigsRequest,
+)
 
 pytestmark = [pytest.mark.cluster, pytest.mark.filterwarnings("ignore")]
 
@@ -57,6 +64,12 @@ class Stage:
                 process.terminate()
                 process.wait(60)
 
+    def set_session(self, milliseconds: str) -> None:
+        change = AlterableConfig(name="consumer.session.timeout.ms", value=milliseconds)
+        resource = AlterConfigsResource(resource_type=GROUP_RESOURCE, resource_name=self.group, configs=(change,))
+        answer = ask_any(self.cluster.bootstrap, IncrementalAlterConfigsRequest(resources=(resource,)), None)
+        assert [row.error_code for row in answer.responses] == [0]
+
     def values(self) -> list[int]:
         return sorted(int(line) for path in self.printed for line in path.read_text().split())
 
@@ -89,6 +102,7 @@ def test_java_consumers_share_a_topic_and_kafkas_tools_administer_their_group(
     stage = Stage(shared_cluster, tmp_path)
     tools, group = stage.tools, ("--group", stage.group)
     stage.produce(60)
+    stage.set_session("30000")  # a JVM may take long to start
     with stage.consumer(group_remote_assignor="range"):
         with stage.consumer(group_instance_id="i"):
             stage.has_all()
@@ -97,6 +111,7 @@ def test_java_consumers_share_a_topic_and_kafkas_tools_administer_their_group(
         with stage.consumer(group_instance_id="i"):
             stage.has_all()
             assert stage.shares() == [3, 3], "it has left and come back, and nothing moved"
+            stage.set_session("3000")  # the static member will be away for so long
             members = stage.described("--members", "--verbose")
             assert re.search(rf"^{stage.group} +\S+ +i +/127", members, re.MULTILINE)
             assert re.search(r" range +Stable +2\s*$", stage.described("--state"))
@@ -119,6 +134,7 @@ def test_java_consumers_share_a_topic_and_kafkas_tools_administer_their_group(
 @with_java
 def test_java_consumers_go_on_when_their_coordinator_dies(cluster: LocalCluster, tmp_path: Path) -> None:
     stage = Stage(cluster, tmp_path)
+    stage.set_session("30000")
     stage.produce(60)
     with stage.consumer(), stage.consumer():
         stage.has_all()

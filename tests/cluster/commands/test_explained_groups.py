@@ -94,6 +94,18 @@ def test_a_member_that_was_killed_is_remembered(commands: Commands) -> None:
         assert "(client rdkafka at 127.0.0.1) sent no heartbeat for 2000 ms (session.timeout.ms)" in said
 
 
+def test_a_static_member_of_the_consumer_protocol_is_waited_for(commands: Commands) -> None:
+    name = filled(commands)
+    settings = quiet(commands.cluster.bootstrap, group_id=name, group_protocol="consumer", group_instance_id="i")
+    static = Consumer(settings)
+    assigned(static, name)
+    static.close()
+    said = explained(commands, name)
+    assert "instance i) has left, and will be back" in said
+    assert f"why: {name}-0, {name}-1 wait for it, and nobody reads" in said
+    assert "waits for: a consumer with group.instance.id=i, or the end of its session in " in said
+
+
 def test_a_transaction_that_holds_a_group_back_is_named(commands: Commands) -> None:
     name = f"g-{uuid4().hex[:8]}"
     create(commands.cluster, name, 3)

@@ -37,6 +37,8 @@ def described(cluster: Cluster, ids: Ids, is_all: bool) -> tuple[dict[int, Broke
             fail("; ".join(f"broker {node} {why}" for node, why in silent.items()), "it may coordinate more groups")
         names = [row.group_id for row in found]
     states = asked_for(cluster, brokers, names)
+    if is_all:  # some have gone since they were listed
+        names = [name for name in names if states[name] is not ErrorCode.GROUP_ID_NOT_FOUND]
     return brokers, [one(name, states[name], cluster.options) for name in names]
 
 
