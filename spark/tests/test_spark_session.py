@@ -36,6 +36,10 @@ def test_a_command_in_another_thread_leaves_a_session_that_runs(spark: SparkSess
 def test_workers_run_this_python_and_times_are_in_utc(spark: SparkSession) -> None:
     told = spark.sparkContext.parallelize([0], 1).map(lambda _: sys.executable).collect()
     assert told == [sys.executable]
+    preloaded = (
+        spark.sparkContext.parallelize([0], 1).map(lambda _: "strandline_spark.workers" in sys.orig_argv).collect()
+    )
+    assert preloaded == [True]
     assert spark.conf.get("spark.sql.session.timeZone") == "UTC"
     assert spark.conf.get("spark.sql.python.filterPushdown.enabled") == "true"
 

@@ -29,6 +29,7 @@ LOCAL_SETTINGS = {
     "spark.ui.showConsoleProgress": "false",
     "spark.sql.shuffle.partitions": str(2 * (os.cpu_count() or 1)),
     "spark.driver.memory": "1g",
+    "spark.python.daemon.module": "strandline_spark.workers",
 }
 
 
