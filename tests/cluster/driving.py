@@ -153,7 +153,7 @@ class Flow:
             quiet(
                 cluster.bootstrap,
                 enable_idempotence=True,
-                linger_ms=2,
+                linger_ms=10,
                 reconnect_backoff_ms=20,
                 reconnect_backoff_max_ms=200,
                 message_timeout_ms=60_000,
