@@ -176,14 +176,13 @@ def throw(node: NodeProcess, port: int, frame: bytes) -> None:
     assert node.running, node.log_tail()
 
 
-@pytest.mark.parametrize("seed", [1, 2, 3])
-def test_nonsense_at_both_ports_disturbs_nobody(cluster: LocalCluster, seed: int) -> None:
-    rng = random.Random(seed)
+def test_nonsense_at_both_ports_disturbs_nobody(cluster: LocalCluster) -> None:
+    rng = random.Random(1)
     create(cluster, "t")
     with flowing(cluster, "t") as flow:
         for node in cluster.nodes:
             for port in (node.port, node.controller_port):
-                for frame in nonsense(rng) * 2:
+                for frame in [frame for _ in range(6) for frame in nonsense(rng)]:
                     throw(node, port, frame)
         flow.progress()
     assert read_all(cluster, "t") == flow.acked
