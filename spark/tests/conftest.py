@@ -13,9 +13,11 @@ from strandline.testing.local_cluster import LocalCluster
 from strandline_spark.spark import session
 
 # Every JVM of the tests, those of commands too, lives for seconds: it starts a third faster with one compiler and one
-# thread that collects garbage.
+# thread that collects garbage. Each batch of a stream starts twenty processes (Hadoop's readlink and chmod).
 UNIT = Path(__file__).with_name("unit")
-QUICK_JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheSize=128m"
+QUICK_JAVA = (
+    "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheSize=128m -Djdk.lang.Process.launchMechanism=VFORK"
+)
 os.environ.setdefault("JDK_JAVA_OPTIONS", QUICK_JAVA)
 
 
@@ -33,7 +35,13 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
     os.environ["PYTHONPATH"] = environment()["PYTHONPATH"]  # Spark's workers import the tested sources too
-    conf = {"spark.sql.shuffle.partitions": "2", "spark.driver.memory": "2g"}  # one for all: a command has 1g
+    conf = {
+        "spark.sql.shuffle.partitions": "2",
+        "spark.driver.memory": "2g",  # one for all: a command has 1g
+        # Without it each file of a checkpoint starts three processes that look for links.
+        "spark.sql.streaming.checkpointFileManagerClass": "org.apache.spark.sql.execution.streaming.checkpointing."
+        "FileSystemBasedCheckpointFileManager",
+    }
     running = session("local[2]", conf, "tests")
     yield running
     running.stop()

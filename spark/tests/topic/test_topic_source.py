@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from confluent_kafka import Producer, TopicPartition
+from confluent_kafka import Producer
 from pyspark.errors import PySparkException
 from pyspark.sql.functions import sum as sum_of
 from pyspark.sql.functions import unix_micros
@@ -232,21 +232,12 @@ def flat(batches: list[list[int]]) -> list[int]:
     return [value for batch in batches for value in batch]
 
 
-def test_a_stream_reads_in_batches_of_a_limit_and_ends_where_the_topic_did(
-    streaming: Streaming, write: Callable[..., None]
-) -> None:
-    write(30)
-    batches = streaming.run(maxOffsetsPerTrigger=10)
-    assert [len(batch) for batch in batches if batch] == [10, 10, 10]
-    write(5, first=30)
-    assert streaming.run(maxOffsetsPerTrigger=10) == [[30, 31, 32, 33, 34]]
-
-
-def test_the_progress_reports_how_far_the_topic_is_ahead(
+def test_a_stream_reads_in_batches_of_a_limit_reports_its_lag_and_repeats_a_batch_whose_commit_is_lost(
     streaming: Streaming, write: Callable[..., None], topic: str
 ) -> None:
     write(30)
-    streaming.run(maxOffsetsPerTrigger=12)
+    batches = [batch for batch in streaming.run(maxOffsetsPerTrigger=12) if batch]
+    assert [len(batch) for batch in batches] == [12, 12, 6]
     first = next(each for each in streaming.progress if each["numInputRows"])["sources"][0]
 
     def offsets(of: Any) -> int:
@@ -254,13 +245,7 @@ def test_the_progress_reports_how_far_the_topic_is_ahead(
         return sum(position["offset"] for position in tree["topics"][topic]["partitions"].values())
 
     assert (offsets(first["endOffset"]), offsets(first["latestOffset"])) == (12, 30)
-
-
-def test_a_restart_with_the_last_commit_lost_repeats_that_batch_and_no_other(
-    streaming: Streaming, write: Callable[..., None]
-) -> None:
-    write(30)
-    last = streaming.run(maxOffsetsPerTrigger=10)[-1]
+    last = batches[-1]
     write(30, first=30)
     streaming.lose_last_commit()
     batches = streaming.run()
@@ -295,20 +280,6 @@ def test_a_topic_created_anew_ends_the_stream_with_a_sentence(
     assert "was deleted and created anew" in told.problem
     assert "failOnDataLoss" in told.advice
     assert sorted(flat(streaming.run(failOnDataLoss=False))) == list(range(30))
-
-
-def test_retention_that_overtakes_the_stream_ends_it_with_a_sentence(
-    streaming: Streaming, write: Callable[..., None], broker: LocalCluster, topic: str
-) -> None:
-    write(9)
-    streaming.run()
-    write(9, first=9)
-    admin = admin_of(broker)
-    for future in admin.delete_records([TopicPartition(topic, 0, 5)]).values():
-        future.result(15)
-    with pytest.raises(PySparkException) as lost:
-        streaming.run()
-    assert f"{topic}-0 now begins at offset 5: the records from 3 on" in sentence_of(lost.value).problem
 
 
 def test_a_leader_that_dies_while_a_stream_reads_costs_no_record(spark: "SparkSession", tmp_path: Path) -> None:

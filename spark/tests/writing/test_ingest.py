@@ -140,13 +140,13 @@ def test_readers_that_know_nothing_of_the_table_see_the_same_rows(spark: "SparkS
 
 
 def test_a_run_ends_after_its_batch_when_it_is_asked_to(spark: "SparkSession", orders: Orders) -> None:
-    orders.produce(600)
+    orders.produce(300)
     running = ingesting(orders.declared(), spark=spark, on_batch=lambda taken: running.stop())
     outcome = running.wait()
     assert outcome.was_stopped
     assert (outcome.batches, outcome.run.rows_in) == (1, 150)
     assert running.wait().was_stopped
-    assert ingest(orders.declared(), spark=spark).batches == 3
+    assert ingest(orders.declared(), spark=spark).batches == 1
     orders.check(spark)
 
 
