@@ -107,7 +107,6 @@ def test_runs_go_on_where_the_last_one_ended_and_batches_that_come_again_change_
     orders.check(spark, kind)
 
 
-@pytest.mark.long
 def test_columns_that_are_inferred_stay_as_they_are(spark: "SparkSession", orders: Orders) -> None:
     orders.produce(60)
     declared = orders.declared()
@@ -125,7 +124,6 @@ def test_columns_that_are_inferred_stay_as_they_are(spark: "SparkSession", order
     orders.check(spark)
 
 
-@pytest.mark.long
 def test_readers_that_know_nothing_of_the_table_see_the_same_rows(spark: "SparkSession", orders: Orders) -> None:
     import pyarrow.dataset
 
