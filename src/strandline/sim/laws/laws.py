@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from strandline.base.effects import Received, Reply, Send
+from strandline.base.effects import Answered, Received, Reply, Send
 from strandline.base.ids import TopicIdPartition
 from strandline.base.ports import DiskError
 from strandline.broker.node import Node
@@ -37,6 +37,7 @@ from strandline.wire.messages.records.fetch import FetchResponse
 
 Hear = Callable[[Machine, Any], None]
 Answer = Callable[[Machine, Reply], None]
+CARRYING = (Received, Answered)  # events with a message
 REFUSED_METADATA = re.compile(r"node \d+ (sent records that are|reports a divergence that is|offers a snapshot below)")
 COMMITTED_CUT = re.compile(r"(\S+): offsets .* were committed here")
 
@@ -113,7 +114,8 @@ class Laws:
                 return
         for hear in self.hearing.get((type(event), type(getattr(event, "message", None))), ()):
             hear(machine, event)
-        if machine.node is not None:
+        self.logs.forget()
+        if machine.node is not None and type(event) in CARRYING:
             try:
                 self.logs.received(machine, machine.node, event)
             except Violation:
@@ -133,17 +135,25 @@ class Laws:
             answer(machine, reply)
 
     def look(self, machine: Machine, node: Node) -> None:
-        self.logs.look(machine, node)
+        """Most events concern few of the laws, so the others are not even called."""
+        if self.logs.has_heard:
+            self.logs.look(machine, node)
         self.votes.look(machine, node)
         self.metadata.look(machine, node)
         touched = self.partitions.look(machine, node)
         self.checkpoints.look(machine, node, touched)
         self.durable.look(machine, node, touched)
-        self.transactions.look(machine, touched)
-        self.recoveries.look(machine, node)
-        self.standing.look(machine, node)
-        look_at_directories(machine, node, self.metadata.image)
-        self.promises.look(machine)
+        if touched or self.transactions.answered:
+            self.transactions.look(machine, touched)
+        if machine.name in self.recoveries.terms:
+            self.recoveries.look(machine, node)
+        broker = node.broker
+        if broker is not None:
+            self.standing.look(machine, broker.lifecycle)
+            if broker.directories.offline:
+                look_at_directories(machine, broker, self.metadata.image)
+            if broker.groups.shards.loaded:
+                self.promises.look(machine, broker)
         if self.permissions is not None:
             self.permissions.look(machine, node)
 

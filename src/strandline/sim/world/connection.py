@@ -10,6 +10,8 @@ from functools import partial
 from itertools import count
 from typing import Any, Protocol
 
+from msgspec.structs import replace
+
 from strandline.base.effects import (
     ANONYMOUS,
     Answered,
@@ -40,13 +42,13 @@ class Medium(Protocol):
     time: Timeline
     stations: dict[str, "Station"]
     numbers: "count[int]"
+    cuts: dict[tuple[str, str], None]
     tamper: Callable[["Connection", Any, int], Any]
 
     def send(self, source: "Station", effect: Send) -> None: ...
     def send_again(self, connection: "Connection", frame: bytes) -> None: ...
     def probe(self, source: "Station", effect: Probe) -> None: ...
     def latency(self, source: str, target: str) -> int: ...
-    def is_cut(self, source: str, target: str) -> bool: ...
     def duplicates(self, message: Any) -> bool: ...
     def count(self, frame: bytes) -> None: ...
     def leaving(self, source: "Station", target: "Station", message: Any, *, is_answer: bool) -> Passage | None: ...
@@ -123,12 +125,15 @@ class Pipe:
         self.lag_ms = 0
 
     def push(self, task: Task) -> None:
-        now = self.network.time.now
-        at = now + self.network.latency(self.source.name, self.target.name) + self.lag_ms
-        if self.queue and self.queue[-1][0] > at:
-            at = self.queue[-1][0]
-        self.queue.append((at, task))
-        self.schedule(at - now)
+        network, queue = self.network, self.queue
+        now = network.time.now
+        at = now + network.latency(self.source.name, self.target.name) + self.lag_ms
+        if queue and queue[-1][0] > at:
+            at = queue[-1][0]
+        queue.append((at, task))
+        if not self.is_scheduled:
+            self.is_scheduled = True
+            network.time.later(at - now, self.run)
 
     def schedule(self, span_ms: int) -> None:
         if not self.is_scheduled:
@@ -137,9 +142,10 @@ class Pipe:
 
     def run(self) -> None:
         self.is_scheduled = False
-        time, queue = self.network.time, self.queue
+        network, queue, target = self.network, self.queue, self.target
+        time, cuts = network.time, network.cuts
         while queue and queue[0][0] <= time.now:
-            if not self.target.is_powered or self.network.is_cut(self.source.name, self.target.name):
+            if not target.is_powered or (cuts and (self.source.name, target.name) in cuts):
                 self.schedule(RETRANSMIT_MS)
                 return
             queue.popleft()[1]()
@@ -166,18 +172,20 @@ class Connection:
         self.is_shadow = False  # nobody waits for the answers
         self.reads_from = 0  # the time from which the target reads requests again
         self.held: deque[bytes] = deque()  # requests that it has not read
+        self.caller = Caller("", source.name, self.listener, source.principal, is_node=source.is_node)
         self.up.push(self.dialled)
 
     # --- at the source
 
     def send(self, effect: Send) -> None:
         correlation = next(self.correlation)
-        frame = b"".join(encode_request(effect.message, effect.version, correlation, self.source.name))
+        chunks = encode_request(effect.message, effect.version, correlation, self.source.name)
+        frame = bytes(chunks[0]) if len(chunks) == 1 else b"".join(chunks)
         network = self.network
         is_answered = getattr(effect.message, "acks", -1) != 0
         network.count(frame)
         passage = network.leaving(self.source, self.target, effect.message, is_answer=False)
-        self.up.push(lambda: self.arrived(frame, passage))
+        self.up.push(partial(self.arrived, frame, passage))
         if not is_answered:
             return
         self.waiting[correlation] = effect
@@ -240,8 +248,12 @@ class Connection:
             self.network.arrives(passage, is_lost=True)
             self.down.push(self.source_lost)
             return
-        self.network.arrives(passage)
-        self.target.deliver(self.target_life, lambda: self.take_request(frame))
+        if passage is not None:
+            self.network.arrives(passage)
+        if self.target.is_paused:
+            self.target.deliver(self.target_life, lambda: self.take_request(frame))
+        else:
+            self.take_request(frame)
 
     def throttle(self, ms: int) -> None:
         self.reads_from = max(self.reads_from, self.network.time.now + ms)
@@ -252,8 +264,11 @@ class Connection:
             self.serve(self.held.popleft())
 
     def take_request(self, frame: bytes) -> None:
-        self.held.append(frame)
-        self.read_on()
+        if not self.held and self.reads_from <= self.network.time.now:
+            self.serve(frame)
+        else:
+            self.held.append(frame)
+            self.read_on()
 
     def serve(self, frame: bytes) -> None:
         if not self.is_accepted():
@@ -261,8 +276,9 @@ class Connection:
         request = decode_request(memoryview(bytearray(frame))[4:])
         to = ReplyTo(self.number, self.received, request.correlation_id, request.api_key, request.api_version)
         self.received += 1
-        source = self.source
-        caller = Caller(request.client_id or "", source.name, self.listener, source.principal, is_node=source.is_node)
+        caller, client_id = self.caller, request.client_id or ""
+        if caller.client_id != client_id:
+            caller = self.caller = replace(caller, client_id=client_id)
         self.target.event(Received(to, caller, self.network.tamper(self, request.message, request.api_version)))
 
     def target_lost(self) -> None:
@@ -276,7 +292,8 @@ class Connection:
         frame: bytes | None = None
         passage = None
         if message is not None:
-            frame = b"".join(encode_response(message, to.api_version, to.correlation_id))
+            chunks = encode_response(message, to.api_version, to.correlation_id)
+            frame = bytes(chunks[0]) if len(chunks) == 1 else b"".join(chunks)
             self.network.count(frame)
             passage = self.network.leaving(self.target, self.source, message, is_answer=True)
         self.answers[to.sequence] = frame
@@ -284,11 +301,16 @@ class Connection:
             ready = self.answers.pop(self.answered)
             self.answered += 1
             if ready is not None:
-                self.down.push(lambda frame=ready: self.answer_arrived(frame, passage))  # type: ignore[misc]  # the default's type is not inferred
+                self.down.push(partial(self.answer_arrived, ready, passage))
 
     def answer_arrived(self, frame: bytes, passage: Passage | None) -> None:
-        self.network.arrives(passage)
-        self.source.deliver(self.source_life, lambda: self.take_answer(frame))
+        if passage is not None:
+            self.network.arrives(passage)
+        source, life = self.source, self.source_life
+        if source.is_paused:
+            source.deliver(life, lambda: self.take_answer(frame))
+        elif source.life == life and source.is_running:
+            self.take_answer(frame)
 
     def close(self) -> None:
         self.down.push(self.source_lost)

@@ -89,9 +89,6 @@ class Network:
             span += self.slow.get((source, target), 0)
         return span
 
-    def is_cut(self, source: str, target: str) -> bool:
-        return (source, target) in self.cuts
-
     def cut(self, a: str, b: str, *, both: bool = True) -> None:
         self.cuts[a, b] = None
         if both:

@@ -17,6 +17,7 @@ from typing import Any
 from strandline.base.effects import Received, Reply
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import OFFSETS_TOPIC, TopicIdPartition
+from strandline.broker.broker import Broker
 from strandline.coordination.partitioning import partition_for
 from strandline.replica.hosting.leader import Leader
 from strandline.sim.hostile import GROUP as STRANGE_GROUP
@@ -67,15 +68,15 @@ class Promises:
             del self.heard[which]
 
     def heard_by(self, machine: Machine) -> Heard:
-        return self.heard.setdefault((machine.name, machine.life), Heard())
+        which = machine.name, machine.life
+        heard = self.heard.get(which)
+        if heard is None:
+            heard = self.heard[which] = Heard()
+        return heard
 
-    def look(self, machine: Machine) -> None:
-        node = machine.node
-        if node is None or node.broker is None:
-            return
-        loaded = node.broker.groups.shards.loaded
+    def look(self, machine: Machine, broker: Broker) -> None:
         since = self.heard_by(machine).since
-        for partition, shard in loaded.items():
+        for partition, shard in broker.groups.shards.loaded.items():
             known = since.get(partition)
             if known is None or known[0] is not shard:
                 since[partition] = shard, machine.clock.now()

@@ -38,11 +38,10 @@ class Metadata(Committed):
         self.applied.pop(machine.name, None)
 
     def look(self, machine: Machine, node: Node) -> None:
-        quorum = node.quorum
+        quorum, end = node.quorum, node.committed.end
         if quorum.is_leader:
             first = self.leaders.setdefault(quorum.leader_epoch, machine.name)
             assert first == machine.name, f"{first} and {machine.name} lead the quorum in epoch {quorum.leader_epoch}"
-        end = node.committed.end
         before = self.applied.get(machine.name, 0)
         if end != before:
             self.applied[machine.name] = end

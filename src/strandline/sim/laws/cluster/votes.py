@@ -97,40 +97,45 @@ class Votes:
         return max(machine.metadata_durable, self.had.get(machine.name, 0))
 
     def look(self, machine: Machine, node: Node) -> None:
-        quorum, state = node.quorum, node.quorum.state
-        role, epoch, end = state.role, state.epoch, node.metadata_log.log.log_end_offset
+        state, name = node.quorum.state, machine.name
+        role, epoch, end = state.role, state.promises.election.epoch, node.metadata_log.log.log_end_offset
         if machine.metadata_durable > end:
             machine.metadata_durable = end
         if epoch not in self.begun:
             assert isinstance(role, Candidate | Leader), f"{machine.name} is in epoch {epoch}, which no voter has begun"
             self.begun.add(epoch)
-        heard = self.heard.get(machine.name)
+        heard = self.heard.get(name)
         if heard is not None and heard[1] != state.leader_id:
-            del self.heard[machine.name]
+            del self.heard[name]
         assert state.unfit is None or not isinstance(role, Prospective | Candidate | Leader), (
             f"{machine.name} stands for election, and cannot apply its metadata: {state.unfit}"
         )
-        if machine.name in self.had and has_a_say_for_good(quorum):
-            del self.had[machine.name]
-        if self.ends.get(machine.name) != end:
+        if name in self.had and has_a_say_for_good(node.quorum):
+            del self.had[name]
+        if self.ends.get(name) != end:
             self.copies(machine, node, end)
         if type(role) is Leader:
             self.leads(machine, node)
             self.is_durable(machine, node)
 
     def is_durable(self, machine: Machine, node: Node) -> None:
-        machines, high_watermark = self.world.machines, node.quorum.high_watermark
-        durable = [self.durable(machines[voter]) for voter in node.voters]
-        assert sum(end >= high_watermark for end in durable) > len(durable) // 2, (
+        machines, high_watermark = self.world.machines, node.quorum.state.high_watermark
+        lacking = 0
+        for voter in node.voters:
+            other = machines[voter]
+            if other.metadata_durable < high_watermark and self.durable(other) < high_watermark:
+                lacking += 1
+        assert len(node.voters) - lacking > len(node.voters) // 2, (
             f"{machine.name} calls metadata up to {high_watermark} committed, and a majority has less on its disks:"
-            f" {durable}"
+            f" {[self.durable(machines[voter]) for voter in node.voters]}"
         )
 
     def leads(self, machine: Machine, node: Node) -> None:
-        quorum = node.quorum
-        term = (machine.name, quorum.leader_epoch)
-        if term not in self.began:
-            self.began[term] = quorum.high_watermark
+        quorum, state = node.quorum, node.quorum.state
+        term = (machine.name, state.promises.election.epoch)
+        began = self.began.get(term)
+        if began is None:
+            began = self.began[term] = quorum.high_watermark
             self.gives(machine.name, quorum.leader_epoch, machine.node_id)
             metadata = self.world.committed
             end, committed = node.metadata_log.log_end_offset, metadata.end
@@ -139,7 +144,7 @@ class Votes:
                 f"{machine.name} was elected in epoch {quorum.leader_epoch} with metadata up to {end}, and {committed}"
                 f" are committed"
             )
-        assert quorum.high_watermark == self.began[term] or quorum.high_watermark > quorum.epoch_start_offset, (
+        assert state.high_watermark == began or state.high_watermark > quorum.epoch_start_offset, (
             f"{machine.name} calls metadata up to {quorum.high_watermark} committed, and its own epoch begins at"
             f" {quorum.epoch_start_offset}"
         )

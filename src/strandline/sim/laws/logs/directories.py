@@ -8,15 +8,15 @@
 
 from strandline.base.ports import DiskError
 from strandline.base.time import NEVER
+from strandline.broker.broker import Broker
 from strandline.broker.node import Node
 from strandline.metadata.image import Image, directory_of
 from strandline.replica.hosting.hosted import Hosted
 from strandline.sim.world.machine import Machine
 
 
-def look_at_directories(machine: Machine, node: Node, committed: "Image") -> None:
-    broker = node.broker
-    if broker is None or not broker.directories.offline or broker.lifecycle.report_until != NEVER:
+def look_at_directories(machine: Machine, broker: Broker, committed: "Image") -> None:
+    if broker.lifecycle.report_until != NEVER:
         return
     known = committed.brokers.get(machine.node_id)
     if known is None or known.epoch != broker.lifecycle.epoch:

@@ -30,23 +30,25 @@ class Durable:
         self.starts: dict[Life, int] = {}
         self.newest: dict[Life, SnapshotId | None] = {}
         self.looked_at: dict[
-            str, tuple[Life, int, SnapshotId | None]
+            str, tuple[int, int, SnapshotId | None]
         ] = {}  # where its metadata began and what was newest
         self.waiting: dict[Life, dict[Hosted, None]] = {}  # touched, and not looked at yet
 
     def look(self, machine: Machine, node: Node, touched: list[Hosted]) -> None:
-        life = (machine.name, machine.life)
         if touched:
-            self.waiting.setdefault(life, {}).update(dict.fromkeys(touched))
+            self.waiting.setdefault((machine.name, machine.life), {}).update(dict.fromkeys(touched))
         if machine.is_rotten or node.halted:
             return
         log = node.metadata_log
-        now = (life, log.log_start_offset, log.snapshots[-1] if log.snapshots else None)
-        if self.looked_at.get(machine.name) != now:
-            self.look_at_metadata(machine, life, log)
-            self.looked_at[machine.name] = now
-        if life in self.waiting and node.broker is not None:
-            self.look_at_logs(machine, life, node.broker.replicas.host)
+        start, newest = log.log.log_start_offset, log.snapshots[-1] if log.snapshots else None
+        before = self.looked_at.get(machine.name)
+        if before is None or before[2] is not newest or before[1] != start or before[0] != machine.life:
+            self.look_at_metadata(machine, (machine.name, machine.life), log)
+            self.looked_at[machine.name] = machine.life, start, newest
+        if self.waiting and node.broker is not None:
+            life = machine.name, machine.life
+            if life in self.waiting:
+                self.look_at_logs(machine, life, node.broker.replicas.host)
 
     def look_at_logs(self, machine: Machine, life: Life, host: Host) -> None:
         for hosted in self.waiting.pop(life):

@@ -21,7 +21,7 @@ from strandline.log.reading import Read
 from strandline.replica.hosting.follower import Follower, Position
 from strandline.replica.hosting.host import Host
 from strandline.replica.hosting.hosted import Hosted
-from strandline.replica.hosting.leader import Leader
+from strandline.replica.hosting.leader import Leader, ReplicaState
 from strandline.replica.tokens import FetchSent
 from strandline.sim.laws.subject import Subject
 from strandline.sim.world.machine import Machine
@@ -42,10 +42,12 @@ class Logs:
         self.closed: dict[TopicIdPartition, int] = {}  # led under min ISR, and a Produce with acks=all came: their ends
         self.asking: NodeId | None = None  # the follower whose Fetch is handled
         self.late: list[tuple[Hosted, Follower, Copied]] = []  # of an answer that is being handled
+        self.has_heard = False  # any of these three
         # What a follower had when news came, and how often it was the same.
         self.heard: dict[tuple[str, int, Uuid, int], tuple[Position, int]] = {}
         self.matched: dict[tuple[str, int, TopicIdPartition, int], None] = {}  # followers, in a leader epoch
         self.incarnations: dict[tuple[str, int, TopicIdPartition, int, NodeId], int] = {}
+        self.looked_at: dict[NodeId, dict[Leader, ReplicaState]] = {}  # by follower: what it last had, as leaders know
 
     # --- copying
 
@@ -187,9 +189,11 @@ class Logs:
 
     def only_later(self, machine: Machine, host: Host, follower: NodeId) -> None:
         """What an earlier incarnation left in the network never speaks for its successor (T15)."""
+        looked_at = self.looked_at.setdefault(follower, {})
         for hosted, leader in host.partitions.leaders():
             state = leader.followers.get(follower)
-            if state is not None and state.broker_epoch >= 0:
+            if state is not None and state.broker_epoch >= 0 and looked_at.get(leader) is not state:
+                looked_at[leader] = state
                 which = (machine.name, machine.life, hosted.at, leader.epoch, follower)
                 known = self.incarnations.get(which, -1)
                 assert state.broker_epoch >= known, (
@@ -202,28 +206,32 @@ class Logs:
 
     def forget(self) -> None:
         """The process died in the middle of an event: nothing follows from it."""
-        self.closed = {}
-        self.asking = None
-        self.late = []
+        if self.has_heard:
+            self.closed = {}
+            self.asking = None
+            self.late = []
+            self.has_heard = False
 
     def received(self, machine: Machine, node: Node, event: Any) -> None:
-        """Who asks, and which partitions may not grow by it?"""
-        self.forget()
+        """Who asks, and which partitions may not grow by it? `forget` what was before first."""
+        assert not self.has_heard
         if node.broker is None:
             return
-        if type(event) is Answered and type(event.message) is FetchResponse:
-            self.answered(machine, node, event)
-        if not isinstance(event, Received):
-            return
         message = event.message
-        if type(message) is FetchRequest and message.replica_state.replica_id >= 0:
-            self.asking = NodeId(message.replica_state.replica_id)
+        if type(event) is Answered:
+            if type(message) is FetchResponse:
+                self.answered(machine, node, event)
+        elif type(message) is FetchRequest:
+            if message.replica_state.replica_id >= 0:
+                self.asking = NodeId(message.replica_state.replica_id)
         elif type(message) is ProduceRequest and message.acks == ACKS_ALL:
             for hosted, leader in node.broker.replicas.host.partitions.leaders():
                 if leader.is_under_min_isr():
                     self.closed[hosted.at] = hosted.log.log_end_offset
+        self.has_heard = bool(self.late or self.closed or self.asking is not None)
 
     def look(self, machine: Machine, node: Node) -> None:
+        self.has_heard = False
         if node.broker is None:
             return
         if self.asking is not None:

@@ -11,8 +11,7 @@
 
 from strandline.base.effects import Reply
 from strandline.base.ids import NOBODY, NodeId, TopicIdPartition, Uuid
-from strandline.broker.lifecycle import Identity, Left, Registered
-from strandline.broker.node import Node
+from strandline.broker.lifecycle import Identity, Left, Lifecycle, Registered
 from strandline.metadata.features import ELR_FEATURE
 from strandline.metadata.image import RECOVERING, Broker, Image, Partition, directory_of
 from strandline.sim.laws.subject import Subject
@@ -36,10 +35,7 @@ class Standing:
         if machine.node is not None:
             self.last[machine.node_id] = self.had.pop(machine.node_id, -1)
 
-    def look(self, machine: Machine, node: Node) -> None:
-        if node.broker is None:
-            return
-        lifecycle = node.broker.lifecycle
+    def look(self, machine: Machine, lifecycle: Lifecycle) -> None:
         if self.lives.get(machine.name) != machine.life:
             self.lives[machine.name] = machine.life
             self.begins(machine, lifecycle.identity)
