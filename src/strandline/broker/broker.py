@@ -121,8 +121,11 @@ class Broker:
             self.suspects.heard(leader)
 
     def deadline(self) -> Instant:
+        return min(self.replicas.deadline(), self.deadline_of_others())
+
+    def deadline_of_others(self) -> Instant:
+        """But for the replicas."""
         return min(
-            self.replicas.deadline(),
             self.suspects.deadline(),
             self.groups.deadline(),
             self.transactions.deadline(),
@@ -130,6 +133,10 @@ class Broker:
             self.producer_ids.deadline(),
             self.telemetry.purge_at,
         )
+
+    def is_due(self, now: Instant) -> bool:
+        """Would `expire` do anything?"""
+        return self.replicas.is_due(now) or self.deadline_of_others() <= now
 
     def expire(self, now: Instant) -> list[Effect]:
         effects = self.replicas.expire(now)

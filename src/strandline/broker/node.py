@@ -39,7 +39,7 @@ from strandline.base.effects import (
 )
 from strandline.base.ids import NOBODY, NodeId
 from strandline.base.ports import DiskError
-from strandline.base.time import NEVER, Instant
+from strandline.base.time import Instant
 from strandline.broker.addressing import hold, others, sent_to_broker, sent_to_controller
 from strandline.broker.authenticating import Authenticating
 from strandline.broker.broker import Broker
@@ -111,6 +111,7 @@ class Node:
         self.written: list[Effect] = []  # what the quorum wants done for records that the controller just wrote
         self.halted = False
         self.is_parting = False  # it has resigned as the quorum's leader, and stops next
+        self.is_idle = False  # the last time that it was called for had nothing to do
         self.is_closing = False  # there is no broker, and it stops
         self.fault = ""  # why it stops, if nobody asked it to
         self.early: list[Received] | None = []  # clients' requests from before this broker was let in; None since then
@@ -143,12 +144,12 @@ class Node:
             return self.containment.stops_at
         if self.is_parting:
             return Instant(0)
-        return min(
-            self.quorum.deadline(),
-            self.forwarding.deadline(),
-            NEVER if self.controller is None else self.controller.deadline(),
-            NEVER if self.broker is None else self.broker.deadline(),
-        )
+        first = self.quorum.deadline()
+        if self.forwarding.again:
+            first = min(first, self.forwarding.deadline())
+        if self.controller is not None and self.controller.is_active:
+            first = min(first, self.controller.deadline())
+        return first if self.broker is None else min(first, self.broker.deadline())
 
     def expire(self, now: Instant) -> list[Effect]:
         if self.containment.is_stopping:
@@ -159,11 +160,15 @@ class Node:
             return self.half_done(error.event, error, now)
 
     def on_time(self, now: Instant) -> list[Effect]:
-        self.is_parting = False
+        self.is_parting = self.is_idle = False
+        is_quorum_due = self.quorum.deadline() <= now
         # What a lost leadership means comes first: a node that stood still may find both timers due, and a controller
         # that is none any more must not write.
         done = self.propagate(self.quorum.expire(now), now)
         if self.halted:
+            return done
+        if not (done or is_quorum_due or self.is_anything_due(now)):
+            self.is_idle = True
             return done
         effects = self.forwarding.expire(now)
         if self.controller is not None:
@@ -172,6 +177,12 @@ class Node:
             effects += self.broker.expire(now)
             effects += self.answer_metadata(self.broker, now, moved=False)
         return done + self.propagate(effects, now)
+
+    def is_anything_due(self, now: Instant) -> bool:
+        """But for the quorum."""
+        if self.forwarding.deadline() <= now or (self.broker is not None and self.broker.is_due(now)):
+            return True
+        return self.controller is not None and self.controller.deadline() <= now
 
     def shutdown(self, now: Instant) -> list[Effect]:
         """Begin to stop, with the controller's consent if so configured; it ends with `Halt`."""
@@ -422,10 +433,10 @@ class Node:
         """Active while this node leads the quorum. A new leader first waits until every record of earlier leaders is
         applied: then its own image and the committed one agree."""
         leads = self.quorum.is_leader
-        if controller.is_active and not (leads and controller.epoch == self.quorum.leader_epoch):
-            return controller.deactivate(now)
+        if controller.is_active:
+            return [] if leads and controller.epoch == self.quorum.leader_epoch else controller.deactivate(now)
         # guard: acts-before-it-knows
-        if leads and not controller.is_active and self.committed.end > self.quorum.epoch_start_offset:
+        if leads and self.committed.end > self.quorum.epoch_start_offset:
             return controller.activate(self.image.copy(), self.quorum.leader_epoch, now)
         return []
 

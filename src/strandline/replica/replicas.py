@@ -113,8 +113,9 @@ class Replicas:
             self.host, self.storage, self.futures, self.offline, self.withdrawing, self.roles
         )
         self.has_caught_up = False  # with metadata, at least up to this incarnation's registration
+        self.shrinking = Every(config.lag_time_max_ms // 2, self.roles.shrink)
         self.tasks = [
-            Every(config.lag_time_max_ms // 2, self.roles.shrink),
+            self.shrinking,
             *self.storage.tasks(),
             Every(config.retention_check_interval_ms, lambda now: retain(self.host, self.fetching, now)),
         ]
@@ -353,6 +354,17 @@ class Replicas:
     def deadline(self) -> Instant:
         first = self.host.timers.deadline()
         return first if first < self.next_task else self.next_task
+
+    def is_due(self, now: Instant) -> bool:
+        """Would `expire` do anything? With a very short `replica.lag.time.max.ms` laggards are looked for all the time,
+        mostly without need."""
+        if self.host.timers.deadline() <= now:
+            return True
+        if self.next_task > now:
+            return False
+        if self.shrinking.span_ms or any(task.next <= now for task in self.tasks if task is not self.shrinking):
+            return True
+        return self.roles.may_shrink()
 
     def expire(self, now: Instant) -> list[Effect]:
         effects = self.host.timers.expire(now)

@@ -144,6 +144,16 @@ class Roles:
                     effects += self.recompute(hosted, hosted.role, now)
         return effects
 
+    def may_shrink(self) -> bool:
+        """Might `shrink` change anything? Not while all followers have all, and nothing waits."""
+        for hosted, leader in self.host.partitions.leaders():
+            end = leader.log.log_end_offset
+            if leader.high_watermark != end or hosted.waiting or hosted.deletions:
+                return True
+            if any(state.log_end_offset != end for state in leader.followers.values()):
+                return True
+        return False
+
     def shrink(self, now: Instant) -> list[Effect]:
         """Propose to drop who lags. A replica that is in no ISR may have stopped to hold the high watermark back."""
         effects: list[Effect] = []

@@ -10,6 +10,7 @@ from strandline.base.ports import DiskError
 from strandline.broker.node import Node
 from strandline.log.directory import parse_directory_name
 from strandline.replica.hosting.hosted import Hosted
+from strandline.replica.tokens import ReplicaToken
 from strandline.sim.laws.clients.answers import Answers
 from strandline.sim.laws.clients.groups import Groups
 from strandline.sim.laws.clients.permissions import Permissions, is_forged
@@ -33,6 +34,7 @@ from strandline.sim.laws.partitions.transactions import Transactions
 from strandline.sim.laws.subject import Subject
 from strandline.sim.world.machine import Machine
 from strandline.sim.world.violation import Violation
+from strandline.wire.messages.brokers.broker_registration import BrokerRegistrationRequest
 from strandline.wire.messages.records.fetch import FetchResponse
 
 Hear = Callable[[Machine, Any], None]
@@ -124,13 +126,16 @@ class Laws:
                 raise self.world.breach(error, event) from error
 
     def sends(self, machine: Machine, effect: Send) -> None:
-        self.fetches.sends(machine, effect)
-        self.stops.sends(machine, effect)
+        if isinstance(effect.token, ReplicaToken):
+            self.fetches.sends(machine, effect)
+        elif type(effect.message) is BrokerRegistrationRequest:
+            self.stops.sends(machine, effect.message)
 
     def replies(self, machine: Machine, reply: Reply) -> None:
         if self.permissions is not None:
             self.permissions.replies(machine, reply)
-        self.incarnations.replies(machine, reply)
+        if self.incarnations.stale:
+            self.incarnations.replies(machine, reply)
         for answer in self.answering.get(type(reply.message), ()):
             answer(machine, reply)
 

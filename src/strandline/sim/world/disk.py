@@ -16,8 +16,7 @@ How long anything takes is the driver's affair. The cost of an operation depends
 depth of its path, neither on how many files there are, nor on their sizes.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 
 from strandline.base.ports import DiskError, Rng
 from strandline.base.value import Value
@@ -393,14 +392,9 @@ class SimDisk:
 
     # --- questions
 
-    @contextmanager
-    def observed(self) -> Iterator[None]:
+    def observed(self) -> "Observed":
         """Somebody who is not the process looks at its files: faults do not concern them."""
-        failing, self.failing = self.failing, {}
-        try:
-            yield
-        finally:
-            self.failing = failing
+        return Observed(self)
 
     def write_back(self) -> None:
         """So much time has passed that the system has written what no process synced, also if its writer is gone."""
@@ -424,6 +418,22 @@ class SimDisk:
     def contents(self) -> dict[str, bytes]:
         """All files, to compare before and after."""
         return {path: bytes(content.data) for path, content in self.names.files()}
+
+
+class Observed:
+    """A generator would do, and cost more: laws look after each event."""
+
+    __slots__ = ("disk", "failing")
+
+    def __init__(self, disk: SimDisk) -> None:
+        self.disk = disk
+        self.failing = disk.failing
+
+    def __enter__(self) -> None:
+        self.failing, self.disk.failing = self.disk.failing, {}
+
+    def __exit__(self, *_: object) -> None:
+        self.disk.failing = self.failing
 
 
 def as_file(path: str, entry: Entry) -> Content:

@@ -53,6 +53,7 @@ from strandline.sim.world.violation import Violation
 METADATA_DIR = "/m"
 CLUSTER_ID = "sim-cluster-000000000A"
 ROOM_CHECK_MS = 300
+DEADLINE = "deadline"  # the event of a time that has come
 STEADY_LOOKS = 2  # that must find room in a row, before a node stops for a directory
 
 
@@ -203,7 +204,8 @@ class Machine(Station):
                 self.perform(effect)
             if self.is_running:
                 self.world.events += 1
-                self.check(node)
+                if event is not DEADLINE or not node.is_idle:
+                    self.check(node)
                 self.due = node.deadline()
                 self.arm(self.due)
         except Violation:
@@ -243,7 +245,7 @@ class Machine(Station):
             return
         self.armed = NEVER
         if self.due <= self.clock.now():
-            self.run("deadline", Node.expire)
+            self.run(DEADLINE, Node.expire)
         else:
             self.arm(self.due)
 
@@ -258,10 +260,11 @@ class Machine(Station):
             case Send():
                 self.world.laws.sends(self, effect)
                 self.network.send(self, effect)
-            case Reply(to=to):
+            case Reply():
                 self.world.laws.replies(self, effect)
-                if to.connection in self.inbound:
-                    self.inbound[to.connection].reply(effect)
+                connection = self.inbound.get(effect.to.connection)
+                if connection is not None:
+                    connection.reply(effect)
             case Throttle(connection=number, ms=ms):
                 if number in self.inbound:
                     self.inbound[number].throttle(ms)
@@ -373,6 +376,8 @@ class Machine(Station):
 
     def has_lost(self, hosted: Hosted) -> bool:
         """Did somebody delete the folder of this log while the process has it? Then nobody can compare its records."""
+        if not self.changed:
+            return False
         return hosted.at in self.changed and self.disk.names.find(hosted.log.directory) is None
 
     @property

@@ -53,7 +53,5 @@ class Incarnations:
             )
 
     def replies(self, machine: Machine, reply: Reply) -> None:
-        if not self.stale:
-            return
         asked = self.stale.pop((machine.name, machine.life, reply.to.connection, reply.to.sequence), None)
         assert asked is None or reply.message.error_code, f"{machine.name} serves the {asked}"

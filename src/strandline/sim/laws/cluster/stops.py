@@ -9,7 +9,6 @@
 
 from typing import NamedTuple
 
-from strandline.base.effects import Send
 from strandline.base.ids import TopicIdPartition, Uuid
 from strandline.log.evidence.clean_shutdown import FILE
 from strandline.metadata.image import directory_of
@@ -78,9 +77,9 @@ class Stops:
                     found[TopicIdPartition(topic.topic_id, index)] = directory_of(partition, node)
         return found
 
-    def sends(self, machine: Machine, effect: Send) -> None:
-        request, last = effect.message, self.last.get(machine.name)
-        if type(request) is not BrokerRegistrationRequest or last is None or last.life != machine.life - 1:
+    def sends(self, machine: Machine, request: BrokerRegistrationRequest) -> None:
+        last = self.last.get(machine.name)
+        if last is None or last.life != machine.life - 1:
             return
         del self.last[machine.name]
         assert machine.node is not None

@@ -13,8 +13,9 @@
 import re
 from typing import Any
 
-from strandline.base.effects import Answered, Received
+from strandline.base.effects import Answered
 from strandline.base.ids import NodeId, TopicIdPartition, Uuid
+from strandline.base.ports import Buffer
 from strandline.broker.node import Node
 from strandline.log.log import Log
 from strandline.log.reading import Read
@@ -23,6 +24,7 @@ from strandline.replica.hosting.host import Host
 from strandline.replica.hosting.hosted import Hosted
 from strandline.replica.hosting.leader import Leader, ReplicaState
 from strandline.replica.tokens import FetchSent
+from strandline.sim.laws.logs.truth import span_of
 from strandline.sim.laws.subject import Subject
 from strandline.sim.world.machine import Machine
 from strandline.wire.batch import batches, why_invalid
@@ -259,12 +261,11 @@ def copied(hosted: Hosted) -> Copied:
 
 def content(log: Log, start: int, end: int) -> bytes:
     """Whole batches, from the one that holds `start`; a read ends with its segment."""
-    parts: list[bytes] = []
+    parts: list[Buffer] = []
     while start < end:
         found = log.read(start, READ_BYTES, upto=end, min_one=True)
         if not isinstance(found, Read) or not found.size:
             break
-        parts += [bytes(buffer) for buffer in found.buffers]
-        *_, last = batches(memoryview(parts[-1]))
-        start = last.next_offset
+        parts += found.buffers
+        start = span_of(parts[-1])[1]
     return b"".join(parts)

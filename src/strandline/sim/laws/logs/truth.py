@@ -8,7 +8,7 @@ from bisect import bisect_right
 from strandline.base.ports import Buffer
 from strandline.log.log import Log
 from strandline.log.reading import Read
-from strandline.wire.batch import batches, why_invalid
+from strandline.wire.batch import batches, read_header, why_invalid
 from strandline.wire.record import records
 
 READ_BYTES = 1 << 20
@@ -68,16 +68,16 @@ class Truth:
                 return None if is_partial else f"offset {offset} cannot be read: {found}"
             for buffer in found.buffers:
                 at = self.index_of(offset)
-                headers = list(batches(buffer))
-                if at >= len(self.bases) or self.bases[at] != headers[0].base_offset:
-                    offset = headers[-1].next_offset  # it begins in a hole of what is known
+                base, end_here = span_of(buffer)
+                if at >= len(self.bases) or self.bases[at] != base:
+                    offset = end_here  # it begins in a hole of what is known
                     continue
                 position = self.positions[at]
                 if self.content[position : position + len(buffer)] != buffer:
                     why = self.first_difference(memoryview(buffer))
                     if why is not None:
                         return why
-                offset = headers[-1].next_offset
+                offset = end_here
         return None
 
     def first_difference(self, buffer: memoryview) -> str | None:
@@ -113,6 +113,15 @@ class Truth:
             ]
             batch.release()
         return found
+
+
+def span_of(buffer: Buffer) -> tuple[int, int]:
+    """The base offset of the first batch, and the offset after the last one. Most buffers are one batch."""
+    first = read_header(buffer)
+    if first.end == len(buffer):
+        return first.base_offset, first.next_offset
+    *_, last = batches(buffer)
+    return first.base_offset, last.next_offset
 
 
 def is_sound(buffer: Buffer) -> bool:

@@ -37,8 +37,10 @@ class Fetches:
         self.asked: dict[Asked, tuple[int, int]] = {}  # by followers, with the broker epoch of each
 
     def sends(self, machine: Machine, effect: Send) -> None:
-        if machine.node is None or machine.node.broker is None or not isinstance(effect.token, ReplicaToken):
-            return  # a voter fetches metadata before it is registered
+        """What replicas ask. (A voter fetches metadata before it is registered.)"""
+        assert isinstance(effect.token, ReplicaToken)
+        if machine.node is None or machine.node.broker is None:
+            return
         if type(effect.message) is AlterPartitionRequest:
             self.names_itself(machine, effect.message)
         if type(effect.message) is not FetchRequest:

@@ -297,9 +297,9 @@ class Partitions:
             f"the high watermark of {hosted.name} moved to {leader.high_watermark} with the ISR {isr}, under min ISR"
             f" {min_isr}"
         )
-        self.world.note(
-            Kind.HIGH_WATERMARK, f"{hosted.name}: high watermark {leader.high_watermark}", machine.name, hosted=hosted
-        )
+        is_traced = self.world.trace is not None  # else nobody reads the text
+        text = f"{hosted.name}: high watermark {leader.high_watermark}" if is_traced else ""
+        self.world.note(Kind.HIGH_WATERMARK, text, machine.name, hosted=hosted)
 
     def expands(self, machine: Machine, hosted: Hosted, leader: Leader, pending: PendingExpand) -> None:
         """Under min ISR the high watermark does not move: a replica that has passed it may lack any number of
