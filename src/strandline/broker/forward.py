@@ -116,6 +116,9 @@ class Forwarding:
     def check(self) -> None:
         assert self.again.keys() <= self.out.keys(), "what is answered is not asked again"
         assert len(self.out) <= WAITING_MAX
+        if not self.out:
+            assert not self.places
+            return
         assert self.places == Counter(connection_of(waiting.to) for waiting in self.out.values())
         assert max(self.places.values(), default=0) <= WAITING_OF_CONNECTION_MAX
         assert max(self.out, default=0) <= self.count

@@ -141,9 +141,10 @@ class Leader(Struct):
         needed = majority(len(self.voters)) - 1
         if needed == 0:
             return NEVER
-        heard = sorted([self.progress[voter].last_fetch for voter in self.voters if voter != self.me], reverse=True)
+        heard = [self.progress[voter].last_fetch for voter in self.voters if voter != self.me]
         assert needed <= len(heard), "a majority without this leader is among the others"
-        return Instant(max(heard[needed - 1], self.since) + self.check_quorum_ms)
+        last = max(heard) if needed == 1 else sorted(heard, reverse=True)[needed - 1]
+        return Instant(max(last, self.since) + self.check_quorum_ms)
 
     def successors(self) -> tuple[NodeId, ...]:
         """The other voters, who has most first."""
@@ -177,10 +178,10 @@ TRANSITIONS: dict[type, tuple[type, ...]] = {
 def deadline_of(role: Role, *, may_fetch: bool) -> Instant:
     """When something is due. Fetches are not due while the log has unsynced bytes."""
     match role:
-        case Leader():
-            return role.deadline()
         case Follower() | Observing():
             return min(role.fetch_deadline, role.fetching.retry_at if may_fetch else NEVER)
+        case Leader():
+            return role.deadline()
         case Unattached() | Voted():
             return role.election_deadline
         case Prospective() | Candidate() | Resigned():

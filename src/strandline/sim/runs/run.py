@@ -3,6 +3,7 @@
 A run follows from its plan alone. Whatever is wrong is one `Violation`, the first one.
 """
 
+import gc
 from collections.abc import Callable, Sequence
 
 from strandline.base.value import Value
@@ -54,10 +55,15 @@ def run_plan(plan: Plan, trace: Trace | None = None, keep: Keep | None = None) -
     world = World(plan.seed, plan.options, trace)
     scene = Scene(world)
     check = evidence = ""
+    is_collecting = gc.isenabled()
+    gc.disable()  # a run keeps nearly all that it makes; to look through it again and again finds nothing
     try:
         play(world, scene, plan)
     except Violation as violation:
         check, evidence = violation.check, violation.evidence
+    finally:
+        if is_collecting:
+            gc.enable()
     if keep is not None:
         keep(world.history.operations, material_of(world, scene))
     return RunResult(

@@ -26,7 +26,6 @@ def work(wish: str, workload: str, how: str) -> None:
     for line in sys.stdin:
         number, _, path = line.strip().partition(" ")
         seed = int(number)
-        gc.disable()  # a run keeps nearly all that it makes; to look through it again and again finds nothing
         try:
             plan = read_plan(Path(path).read_bytes()) if path else draw_plan(seed)
             plan = chosen(msgspec.structs.replace(plan, seed=seed), workload, how)
@@ -35,8 +34,7 @@ def work(wish: str, workload: str, how: str) -> None:
             # The simulator itself broke. That is one more failed seed; the others go on.
             why = f"the simulator crashed: {type(error).__name__}: {error}"
             outcome = RunResult(seed, why, traceback.format_exc(), "", 0, 0, 0, 0, ())
-        gc.enable()
-        gc.collect()
+        gc.collect()  # what the run has left: it ran without the collector
         sys.stdout.buffer.write(msgspec.json.encode(outcome) + b"\n")
         sys.stdout.buffer.flush()
 
