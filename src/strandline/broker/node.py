@@ -40,6 +40,7 @@ from strandline.base.effects import (
 from strandline.base.ids import NOBODY, NodeId
 from strandline.base.ports import DiskError
 from strandline.base.time import Instant
+from strandline.broker import due
 from strandline.broker.addressing import hold, others, sent_to_broker, sent_to_controller
 from strandline.broker.authenticating import Authenticating
 from strandline.broker.broker import Broker
@@ -144,12 +145,7 @@ class Node:
             return self.containment.stops_at
         if self.is_parting:
             return Instant(0)
-        first = self.quorum.deadline()
-        if self.forwarding.again:
-            first = min(first, self.forwarding.deadline())
-        if self.controller is not None and self.controller.is_active:
-            first = min(first, self.controller.deadline())
-        return first if self.broker is None else min(first, self.broker.deadline())
+        return min(self.quorum.deadline(), due.deadline(self.forwarding, self.controller, self.broker))
 
     def expire(self, now: Instant) -> list[Effect]:
         if self.containment.is_stopping:
@@ -167,9 +163,9 @@ class Node:
         done = self.propagate(self.quorum.expire(now), now)
         if self.halted:
             return done
-        if not (done or is_quorum_due or self.is_anything_due(now)):
+        if not (done or is_quorum_due or due.is_due(self.forwarding, self.controller, self.broker, now)):
             self.is_idle = True
-            return done
+            return []
         effects = self.forwarding.expire(now)
         if self.controller is not None:
             effects += self.controller.expire(now)
@@ -177,12 +173,6 @@ class Node:
             effects += self.broker.expire(now)
             effects += self.answer_metadata(self.broker, now, moved=False)
         return done + self.propagate(effects, now)
-
-    def is_anything_due(self, now: Instant) -> bool:
-        """But for the quorum."""
-        if self.forwarding.deadline() <= now or (self.broker is not None and self.broker.is_due(now)):
-            return True
-        return self.controller is not None and self.controller.deadline() <= now
 
     def shutdown(self, now: Instant) -> list[Effect]:
         """Begin to stop, with the controller's consent if so configured; it ends with `Halt`."""
@@ -383,12 +373,13 @@ class Node:
             effects += self.leader_changed(leader, now)
         if self.controller is not None:
             effects += self.follow_leadership(self.controller, now)
-        if self.early is not None and self.broker is not None and self.broker.lifecycle.is_unfenced:
+        broker = self.broker
+        if broker is not None and self.early is not None and broker.lifecycle.is_unfenced:
             effects += self.let_clients_in(now)
-        if self.broker is not None:
-            effects += self.broker.notice(now)
-        if self.broker is not None and type(self.broker.lifecycle.role) is Left and not self.halted:
-            effects += self.part(clean=self.broker.lifecycle.role.clean, now=now)
+        if broker is not None and broker.has_news:
+            effects += broker.notice(now)
+        if broker is not None and type(broker.lifecycle.role) is Left and not self.halted:
+            effects += self.part(clean=broker.lifecycle.role.clean, now=now)
         if self.is_closing and not self.halted:
             effects += self.part(clean=True, now=now)
         return effects

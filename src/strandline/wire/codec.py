@@ -28,6 +28,7 @@ from strandline.wire.schema import Message
 
 M = TypeVar("M", bound=Message)
 Decoder = Callable[[memoryview, int], tuple[Any, int]]
+Encoder = Callable[[Any, bytearray], list[Buffer]]
 ITEMS_MAX = 250_000
 
 
@@ -75,7 +76,7 @@ def decoder_of(cls: type[Message], version: int, counts: bool = False) -> Decode
 
 
 @cache
-def encoder_of(cls: type[Message], version: int) -> Callable[[Any, bytearray], list[Buffer]]:
+def encoder_of(cls: type[Message], version: int) -> Encoder:
     """(message, what comes before it) -> buffers, the first of which begins with that. Compiled when first used."""
     layout = layout_of(cls, version)
     source = Source({"unsigned": unsigned, "pack": pack, "cut": cut})

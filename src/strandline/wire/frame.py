@@ -14,7 +14,7 @@ from typing import TypeVar
 from strandline.base.ports import Buffer
 from strandline.base.value import Value
 from strandline.wire.api import API_BY_KEY, API_VERSIONS
-from strandline.wire.codec import Decoder, decoder_of, encoder_of
+from strandline.wire.codec import Decoder, Encoder, decoder_of, encoder_of
 from strandline.wire.primitive import Malformed, read_unsigned
 from strandline.wire.schema import Message
 
@@ -38,6 +38,8 @@ SIZE = Struct(">i")
 HEADER_TAGS_MAX = 100
 # By API key and version: whether its header has tagged fields, and how it is read. Filled as they come.
 READERS: dict[tuple[int, int], tuple[bool, Decoder]] = {}
+# By response and version: whether its header has tagged fields, and how it is written. Filled likewise.
+RESPONSE_WRITERS: dict[tuple[type[Message], int], tuple[bool, Encoder]] = {}
 UNCOUNTED_MAX = 256 * 1024  # bytes of a frame that may have as many items as fit in
 
 
@@ -118,16 +120,17 @@ def encode_request(message: Message, version: int, correlation_id: int, client_i
     head += name
     if version in message.flexible:
         head.append(0)
-    return _framed(message, version, head)
+    return _framed(message, encoder_of(type(message), version), head)
 
 
 def encode_response(message: Message, version: int, correlation_id: int) -> list[Buffer]:
     """A response with its size prefix, as buffers to be written one after the other."""
     assert message.kind == "response"
+    is_tagged, encode = RESPONSE_WRITERS.get((type(message), version)) or writer_of(type(message), version)
     head = bytearray(RESPONSE_PREFIX.pack(0, correlation_id))
-    if has_tagged_response_header(type(message), version):
+    if is_tagged:
         head.append(0)
-    return _framed(message, version, head)
+    return _framed(message, encode, head)
 
 
 def decode_response(cls: type[M], version: int, frame: memoryview) -> tuple[int, M]:
@@ -159,11 +162,17 @@ def has_tagged_response_header(cls: type[Message], version: int) -> bool:
     return version in cls.flexible and cls.api_key != API_VERSIONS
 
 
-def _framed(message: Message, version: int, head: bytearray) -> list[Buffer]:
+def writer_of(cls: type[Message], version: int) -> tuple[bool, Encoder]:
+    found = RESPONSE_WRITERS[cls, version] = has_tagged_response_header(cls, version), encoder_of(cls, version)
+    return found
+
+
+def _framed(message: Message, encode: Encoder, head: bytearray) -> list[Buffer]:
     """Put the message behind the head, and fill in the size, for which that has room."""
-    chunks = encoder_of(type(message), version)(message, head)
+    chunks = encode(message, head)
     assert chunks[0] is head, "records would be copied here"
-    SIZE.pack_into(head, 0, sum(map(len, chunks)) - SIZE.size)
+    size = len(head) if len(chunks) == 1 else sum(map(len, chunks))
+    SIZE.pack_into(head, 0, size - SIZE.size)
     return chunks
 
 

@@ -376,9 +376,8 @@ class Machine(Station):
 
     def has_lost(self, hosted: Hosted) -> bool:
         """Did somebody delete the folder of this log while the process has it? Then nobody can compare its records."""
-        if not self.changed:
-            return False
-        return hosted.at in self.changed and self.disk.names.find(hosted.log.directory) is None
+        changed = self.changed  # nearly always empty
+        return bool(changed) and hosted.at in changed and self.disk.names.find(hosted.log.directory) is None
 
     @property
     def has_registered(self) -> bool:
