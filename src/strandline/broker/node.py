@@ -112,7 +112,7 @@ class Node:
         self.written: list[Effect] = []  # what the quorum wants done for records that the controller just wrote
         self.halted = False
         self.is_parting = False  # it has resigned as the quorum's leader, and stops next
-        self.is_idle = False  # the last time that it was called for had nothing to do
+        self.is_idle = False  # the last time that was due, nothing was to be done
         self.is_closing = False  # there is no broker, and it stops
         self.fault = ""  # why it stops, if nobody asked it to
         self.early: list[Received] | None = []  # clients' requests from before this broker was let in; None since then
@@ -156,15 +156,15 @@ class Node:
             return self.half_done(error.event, error, now)
 
     def on_time(self, now: Instant) -> list[Effect]:
-        self.is_parting = self.is_idle = False
+        self.is_parting = False
         is_quorum_due = self.quorum.deadline() <= now
         # What a lost leadership means comes first: a node that stood still may find both timers due, and a controller
         # that is none any more must not write.
         done = self.propagate(self.quorum.expire(now), now)
         if self.halted:
             return done
-        if not (done or is_quorum_due or due.is_due(self.forwarding, self.controller, self.broker, now)):
-            self.is_idle = True
+        self.is_idle = not (done or is_quorum_due or due.is_due(self.forwarding, self.controller, self.broker, now))
+        if self.is_idle:
             return []
         effects = self.forwarding.expire(now)
         if self.controller is not None:
@@ -373,13 +373,12 @@ class Node:
             effects += self.leader_changed(leader, now)
         if self.controller is not None:
             effects += self.follow_leadership(self.controller, now)
-        broker = self.broker
-        if broker is not None and self.early is not None and broker.lifecycle.is_unfenced:
+        if self.early is not None and self.broker is not None and self.broker.lifecycle.is_unfenced:
             effects += self.let_clients_in(now)
-        if broker is not None and broker.has_news:
-            effects += broker.notice(now)
-        if broker is not None and type(broker.lifecycle.role) is Left and not self.halted:
-            effects += self.part(clean=broker.lifecycle.role.clean, now=now)
+        if self.broker is not None and self.broker.has_news:
+            effects += self.broker.notice(now)
+        if self.broker is not None and type(self.broker.lifecycle.role) is Left and not self.halted:
+            effects += self.part(clean=self.broker.lifecycle.role.clean, now=now)
         if self.is_closing and not self.halted:
             effects += self.part(clean=True, now=now)
         return effects

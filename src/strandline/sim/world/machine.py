@@ -53,7 +53,6 @@ from strandline.sim.world.violation import Violation
 METADATA_DIR = "/m"
 CLUSTER_ID = "sim-cluster-000000000A"
 ROOM_CHECK_MS = 300
-DEADLINE = "deadline"  # the event of a time that has come
 STEADY_LOOKS = 2  # that must find room in a row, before a node stops for a directory
 
 
@@ -204,8 +203,7 @@ class Machine(Station):
                 self.perform(effect)
             if self.is_running:
                 self.world.events += 1
-                if event is not DEADLINE or not node.is_idle:
-                    self.check(node)
+                self.check(node, is_idle=step is Node.expire and node.is_idle)
                 self.due = node.deadline()
                 self.arm(self.due)
         except Violation:
@@ -213,10 +211,10 @@ class Machine(Station):
         except Exception as error:
             raise self.world.breach(error, event) from error  # as `holding`, which costs more
 
-    def check(self, node: Node) -> None:
+    def check(self, node: Node, *, is_idle: bool) -> None:
         world = self.world
-        if node.containment.is_stopping:
-            return  # with something half done, which nothing uses
+        if is_idle or node.containment.is_stopping:
+            return  # nothing was done; or something is half done, which nothing uses
         end = node.committed.end
         if end != self.checked_end or world.events % world.options.check_every == 0:
             node.check(image=end != self.checked_end)
@@ -245,7 +243,7 @@ class Machine(Station):
             return
         self.armed = NEVER
         if self.due <= self.clock.now():
-            self.run(DEADLINE, Node.expire)
+            self.run("deadline", Node.expire)
         else:
             self.arm(self.due)
 
@@ -260,11 +258,10 @@ class Machine(Station):
             case Send():
                 self.world.laws.sends(self, effect)
                 self.network.send(self, effect)
-            case Reply():
+            case Reply(to=to):
                 self.world.laws.replies(self, effect)
-                connection = self.inbound.get(effect.to.connection)
-                if connection is not None:
-                    connection.reply(effect)
+                if to.connection in self.inbound:
+                    self.inbound[to.connection].reply(effect)
             case Throttle(connection=number, ms=ms):
                 if number in self.inbound:
                     self.inbound[number].throttle(ms)
@@ -287,7 +284,7 @@ class Machine(Station):
                     self.note(Kind.REPORT, f"{level}: {text}")
                 self.world.laws.reported(self, level, text)
             case Halt(why=why, status=status):
-                self.has_left = status == 0 and not self.is_rotten and not self.has_offline_directories
+                self.has_left = status == 0 and not (self.is_rotten or self.has_offline_directories)
                 self.has_inventory = self.has_left
                 if status == 0:
                     self.world.laws.stopped(self)
@@ -376,8 +373,7 @@ class Machine(Station):
 
     def has_lost(self, hosted: Hosted) -> bool:
         """Did somebody delete the folder of this log while the process has it? Then nobody can compare its records."""
-        changed = self.changed  # nearly always empty
-        return bool(changed) and hosted.at in changed and self.disk.names.find(hosted.log.directory) is None
+        return bool(self.changed) and hosted.at in self.changed and self.disk.names.find(hosted.log.directory) is None
 
     @property
     def has_registered(self) -> bool:
