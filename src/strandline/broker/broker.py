@@ -121,11 +121,8 @@ class Broker:
             self.suspects.heard(leader)
 
     def deadline(self) -> Instant:
-        return min(self.replicas.deadline(), self.deadline_of_others())
-
-    def deadline_of_others(self) -> Instant:
-        """But for the replicas."""
         return min(
+            self.replicas.deadline(),
             self.suspects.deadline(),
             self.groups.deadline(),
             self.transactions.deadline(),
@@ -136,7 +133,10 @@ class Broker:
 
     def is_due(self, now: Instant) -> bool:
         """Would `expire` do anything?"""
-        return self.replicas.is_due(now) or self.deadline_of_others() <= now
+        if self.replicas.is_due(now) or self.telemetry.purge_at <= now:
+            return True
+        others = (self.suspects, self.groups, self.transactions, self.lifecycle, self.producer_ids)
+        return any(part.deadline() <= now for part in others)
 
     def expire(self, now: Instant) -> list[Effect]:
         effects = self.replicas.expire(now)

@@ -11,7 +11,7 @@ def deadline(forwarding: Forwarding, controller: Controller | None, broker: Brok
     first = NEVER if broker is None else broker.deadline()
     if forwarding.again:
         first = min(first, forwarding.deadline())
-    return min(first, controller.deadline()) if controller is not None and controller.is_active else first
+    return first if controller is None else min(first, controller.deadline())
 
 
 def is_due(forwarding: Forwarding, controller: Controller | None, broker: Broker | None, now: Instant) -> bool:

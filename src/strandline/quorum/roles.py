@@ -178,10 +178,10 @@ TRANSITIONS: dict[type, tuple[type, ...]] = {
 def deadline_of(role: Role, *, may_fetch: bool) -> Instant:
     """When something is due. Fetches are not due while the log has unsynced bytes."""
     match role:
-        case Follower() | Observing():
-            return min(role.fetch_deadline, role.fetching.retry_at if may_fetch else NEVER)
         case Leader():
             return role.deadline()
+        case Follower() | Observing():
+            return min(role.fetch_deadline, role.fetching.retry_at if may_fetch else NEVER)
         case Unattached() | Voted():
             return role.election_deadline
         case Prospective() | Candidate() | Resigned():

@@ -95,12 +95,13 @@ class QuorumState:
     @property
     def leader_id(self) -> NodeId:
         """Whom this node's role follows, itself for a leader; NOBODY if it knows no leader."""
-        role = self.role
-        if isinstance(role, Follower):
-            return role.leader
-        if isinstance(role, Leader):
-            return self.me
-        return role.leader if isinstance(role, Observing) else NOBODY
+        match self.role:
+            case Leader():
+                return self.me
+            case Follower() | Observing():
+                return self.role.leader
+            case _:
+                return NOBODY
 
     @property
     def is_leader(self) -> bool:
