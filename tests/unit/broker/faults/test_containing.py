@@ -169,6 +169,7 @@ def test_a_request_that_was_held_stops_the_node_as_others_do() -> None:
         with pytest.MonkeyPatch.context() as planted:
             planted.setattr(node, "answered", half_done)
             planted.setattr(node.forwarding, "expire", half_done)
+            planted.setattr(node.forwarding, "deadline", lambda now=now: now)
             effects = node.expire(now) if late == "expire" else node.step(Failed("none", Failure.CLOSED), now)
         assert node.containment.is_stopping
         assert node.quarantine.holds(12, event.to.api_version, event.message)
