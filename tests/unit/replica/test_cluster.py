@@ -10,6 +10,7 @@ from strandline.base.ids import NodeId
 from strandline.base.time import Instant
 from strandline.metadata import records as r
 from strandline.metadata.image import BROKER_RESOURCE, TOPIC_RESOURCE
+from strandline.replica.config import ReplicaConfig
 
 
 def test_acks_all_is_answered_when_all_in_sync_replicas_have_the_records(world: Any) -> None:
@@ -40,6 +41,27 @@ def test_acks_all_waits_while_a_member_of_the_isr_is_silent(world: Any) -> None:
     world.run(60_000)  # the lag runs out, the controller agrees to the shrink
     assert answer().error_code == ErrorCode.NONE
     assert world.row(1)[4] == (1, 2)
+
+
+def test_with_a_very_short_lag_there_is_something_to_do_only_while_a_follower_lacks_something() -> None:
+    world = World(config=ReplicaConfig(lag_time_max_ms=1, fetch_wait_max_ms=1))
+    world.create()
+    tick(world, 50)
+    leader = world.nodes[NodeId(1)]
+    assert leader.next_task <= world.now, "laggards are looked for all the time"
+    assert not leader.roles.may_shrink()
+    world.kill(3)
+    world.produce(1, timeout_ms=200_000)
+    assert leader.roles.may_shrink() and leader.is_due(world.now)
+    tick(world, 50)
+    assert world.row(1)[4] == (1, 2)
+
+
+def tick(world: World, span_ms: int) -> None:
+    for _ in range(span_ms):
+        world.now = Instant(world.now + 1)
+        for node, replicas in list(world.nodes.items()):
+            world.perform(node, replicas.expire(world.now))
 
 
 def test_a_shrink_counts_only_once_the_controller_has_agreed(world: Any) -> None:
