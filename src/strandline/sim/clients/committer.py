@@ -20,6 +20,7 @@ from strandline.wire.messages.groups.offset_fetch import (
 )
 
 E = ErrorCode
+ELSEWHERE = (E.NOT_COORDINATOR, E.COORDINATOR_NOT_AVAILABLE)
 LATE_MAX = 3  # commits that had no answer and may still be on their way
 
 
@@ -41,6 +42,14 @@ class Coordinated(Client):
             else:
                 self.coordinator = Endpoint(answer.coordinators[0].host, answer.coordinators[0].port)
         return self.coordinator
+
+    def ask(self, message: Any, version: int = 1, timeout_ms: int = 1500) -> Generator[Any, Any, Any]:
+        """An answer of the coordinator, or None: then it is looked for again."""
+        coordinator = yield from self.find_coordinator()
+        answer = None if coordinator is None else (yield Request(coordinator, message, version, timeout_ms))
+        if answer is None or getattr(answer, "error_code", 0) in ELSEWHERE:
+            self.coordinator = None
+        return answer
 
     def commit(
         self, partition: int, offset: int, generation: int = -1, member_id: str = "", instance_id: str | None = None

@@ -14,8 +14,8 @@ from typing import Any
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import INTERNAL_TOPICS, OFFSETS_TOPIC, TopicPartition, Uuid, uuid_text
 from strandline.base.value import Value
-from strandline.sim.clients.client import Life, Request, Stage
-from strandline.sim.clients.committer import Coordinated
+from strandline.sim.clients.client import Life, Stage
+from strandline.sim.clients.committer import ELSEWHERE, Coordinated
 from strandline.wire.messages.consumer_groups.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequest,
     TopicPartitions,
@@ -40,7 +40,6 @@ SILENT_MS = (400, 4000)  # sometimes longer than a session
 LONG_MS = (1000, 6000)
 FENCED = (E.FENCED_MEMBER_EPOCH, E.UNKNOWN_MEMBER_ID, E.GROUP_ID_NOT_FOUND)  # it has nothing, and joins again
 ENDED = (E.FENCED_INSTANCE_ID, E.UNRELEASED_INSTANCE_ID)  # a real client ends, and somebody starts it again
-ELSEWHERE = (E.NOT_COORDINATOR, E.COORDINATOR_NOT_AVAILABLE)
 At = tuple[Uuid, int]
 Asking = Generator[Any, Any, Any]
 
@@ -145,14 +144,6 @@ class Heartbeating(Coordinated):
             server_assignor=self.habits.assignor if says_all else None,
             topic_partitions=rows_of(owned) if says_all or owned != self.reported else None,
         )
-
-    def ask(self, message: Any, version: int = 1, timeout_ms: int = 1500) -> Asking:
-        """An answer of the coordinator, or None: then it is looked for again."""
-        coordinator = yield from self.find_coordinator()
-        answer = None if coordinator is None else (yield Request(coordinator, message, version, timeout_ms))
-        if answer is None or getattr(answer, "error_code", 0) in ELSEWHERE:
-            self.coordinator = None
-        return answer
 
     def refused(self, error: ErrorCode) -> Asking:
         if error in FENCED:

@@ -9,7 +9,7 @@ from typing import Any
 
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import OFFSETS_TOPIC
-from strandline.sim.clients.client import Life, Request, Stage
+from strandline.sim.clients.client import Life, Stage
 from strandline.sim.clients.committer import Coordinated
 from strandline.wire.messages.groups.heartbeat import HeartbeatRequest
 from strandline.wire.messages.groups.join_group import JoinGroupRequest, JoinGroupRequestProtocol
@@ -20,6 +20,7 @@ E = ErrorCode
 PARTITIONS = 3
 SESSION_MS, REBALANCE_MS = 2500, 400
 LONG_SESSION_MS = 300_000  # longer than any clock jumps
+WAIT_MS = 2500  # longer than a rebalance
 STILL_MS = (500, 1500)
 Asking = Generator[Any, Any, Any]
 
@@ -50,14 +51,6 @@ class Member(Coordinated):
             yield self.pause(20, 100)
         self.report(f"was told {self.acked} times that a position is committed")
 
-    def coordinated(self, message: Any, version: int) -> Asking:
-        """An answer of the coordinator, or None: then it is looked for again."""
-        coordinator = yield from self.find_coordinator()
-        answer = None if coordinator is None else (yield Request(coordinator, message, version, 2500))
-        if answer is None or getattr(answer, "error_code", 0) in (E.NOT_COORDINATOR, E.COORDINATOR_NOT_AVAILABLE):
-            self.coordinator = None
-        return answer
-
     def join(self) -> Asking:
         """Who leads assigns all partitions. Each assignment says of which generation it is."""
         request = JoinGroupRequest(
@@ -69,7 +62,7 @@ class Member(Coordinated):
             protocol_type="consumer",
             protocols=(JoinGroupRequestProtocol(name="range", metadata=b"orders"),),
         )
-        joined = yield from self.coordinated(request, 9)
+        joined = yield from self.ask(request, 9, WAIT_MS)
         if joined is None or joined.error_code:
             if joined is not None and joined.error_code == E.MEMBER_ID_REQUIRED:
                 self.member_id = joined.member_id
@@ -90,7 +83,7 @@ class Member(Coordinated):
                 for member, share in ({} if joined.skip_assignment else shares).items()
             ),
         )
-        synced = yield from self.coordinated(sync, 5)
+        synced = yield from self.ask(sync, 5, WAIT_MS)
         if synced is None or synced.error_code or not synced.assignment:
             return False
         number, _, share = bytes(synced.assignment).partition(b":")
@@ -152,7 +145,7 @@ class Member(Coordinated):
             member_id=self.member_id,
             group_instance_id=self.instance_id,
         )
-        answer = yield from self.coordinated(request, 4)
+        answer = yield from self.ask(request, 4, WAIT_MS)
         error = None if answer is None else E(answer.error_code)
         self.refused(error or E.NONE)
         return error is E.NONE
@@ -165,5 +158,5 @@ class Member(Coordinated):
 
     def leave(self) -> Asking:
         identity = MemberIdentity(member_id=self.member_id, group_instance_id=self.instance_id)
-        yield from self.coordinated(LeaveGroupRequest(group_id=self.group, members=(identity,)), 5)
+        yield from self.ask(LeaveGroupRequest(group_id=self.group, members=(identity,)), 5, WAIT_MS)
         self.member_id = ""

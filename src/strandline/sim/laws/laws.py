@@ -12,6 +12,7 @@ from strandline.log.directory import parse_directory_name
 from strandline.replica.hosting.hosted import Hosted
 from strandline.replica.tokens import ReplicaToken
 from strandline.sim.laws.clients.answers import Answers
+from strandline.sim.laws.clients.classics import Classics
 from strandline.sim.laws.clients.groups import Groups
 from strandline.sim.laws.clients.permissions import Permissions, is_forged
 from strandline.sim.laws.clients.promises import Promises
@@ -54,6 +55,7 @@ class Laws:
         self.answers = Answers(world)
         self.groups = Groups(world)
         self.promises = Promises(world, self.groups)
+        self.classics = Classics(self.groups, self.promises)
         self.recoveries = Recoveries(world)
         self.standing = Standing(world)
         self.checkpoints = Checkpoints()
@@ -73,6 +75,7 @@ class Laws:
             self.answers,
             self.groups,
             self.promises,
+            self.classics,
             self.recoveries,
             self.metadata.eligible,
             self.transactions,
@@ -86,6 +89,7 @@ class Laws:
             self.answers,
             self.groups,
             self.promises,
+            self.classics,
             self.standing,
             self.transactions,
         ):
@@ -185,6 +189,7 @@ class Laws:
         self.answers.forget(machine)
         self.groups.forget(machine)
         self.promises.forget(machine)
+        self.classics.forget(machine)
         self.standing.forget(machine)
         self.votes.forget(machine)
         self.transactions.forget(machine)

@@ -1,12 +1,14 @@
 """Groups of both protocols whose members come and go, over topics that grow, go and come again."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from strandline.base.ids import Uuid
 from strandline.sim.clients.admin import ERRANDS_MAX, Admin
+from strandline.sim.clients.classical import COOPERATIVE, EAGER, Classical
 from strandline.sim.clients.client import Client, Life, Stage
 from strandline.sim.clients.heartbeating import At, Habits, Heartbeating
 from strandline.sim.clients.member import Member
+from strandline.sim.clients.rolling import Operator, Rolling
 from strandline.sim.clients.turning import Turning
 from strandline.sim.workloads.workload import Workload
 
@@ -15,8 +17,9 @@ FIRST_SIZE, LAST_SIZE = 3, 8  # of the growing topic
 BOTH = (GROWING, CHANGING)
 REGEX = "(gr|ch|ex).*"
 LATE = "extra-late"  # there is none before faults have ended
-LAST_CHANGES = 4
+LAST_CHANGES = 5
 EVEN, MIXED = "even", "mixed"  # groups of the consumer protocol
+MOVING = "moving"  # a group between both protocols
 
 
 class Reshaper(Client):
@@ -48,7 +51,8 @@ class Reshaper(Client):
 
 class Rebalancing(Workload):
     """Two groups of the consumer protocol, one of members that all want the same and are assigned uniformly, and one in
-    which they differ; a classic one; and one that changes its protocol."""
+    which they differ; a classic one; one of a single member that changes its protocol; and one that moves from one
+    protocol to the other and back while its members consume."""
 
     def setup(self) -> None:
         for name, count in ((GROWING, FIRST_SIZE), (CHANGING, 2), (EXTRA, 2)):
@@ -74,25 +78,50 @@ class Rebalancing(Workload):
         shared: dict[int, int] = {}
         classic = [Member(self.stage, name, "classic", GROWING, shared) for name in ("za", "zb")]
         self.turning = Turning(self.stage, "xt", "turning", GROWING)
-        self.writers += [self.reshaper, *self.members, *classic, self.turning]
+        self.rng = self.stage.random(MOVING)
+        self.rolling = self.make_rolling()
+        self.operator = Operator(self.stage, "wz", MOVING, GROWING, self.rolling)
+        self.writers += [self.reshaper, *self.members, *classic, self.turning, *self.rolling, self.operator]
+
+    def make_rolling(self) -> list[Rolling]:
+        told: dict[int, int] = {}
+        strategy = self.rng.choice((EAGER, COOPERATIVE))
+        return [
+            Rolling(self.stage, name, MOVING, GROWING, habits, told, strategy)
+            for name, habits in (
+                ("wa", Habits(interests=(BOTH,))),
+                ("wb", Habits(interests=(BOTH, (GROWING,), (CHANGING, EXTRA)))),
+                ("wc", Habits(interests=((GROWING,),), instance_id="four")),
+            )
+        ]
 
     def progress(self) -> dict[str, int]:
-        return super().progress() | {self.turning.name: self.turning.turns}
+        moved = sum(one.acked for one in self.rolling)
+        return super().progress() | {self.turning.name: self.turning.turns, MOVING: moved}
 
     def become_steady(self) -> None:
         self.reshaper.is_stopped = True
+        self.operator.is_steady = True
         for member in self.members:
             member.is_steady = True
+        for one in self.rolling:
+            one.become_steady()
 
     def why_not_settled(self, topics: Mapping[str, tuple[Uuid, int]]) -> str | None:
         """They are at their targets, and once more after each of the last changes. Nobody comes or goes meanwhile,
         which would make a group look at everything."""
         if not self.reshaper.is_done or self.admin.errands:
             return "topics are still changed"
-        for group in (EVEN, MIXED):
-            why = why_not_at_target([member for member in self.members if member.group == group], topics)
+        groups: dict[str, list[Heartbeating | Classical]] = {MOVING: [one.now for one in self.rolling]}
+        for member in self.members:
+            groups.setdefault(member.group, []).append(member)
+        for group, members in groups.items():
+            why = why_not_at_target(members, topics)
             if why is not None:
                 return f"{group}: {why}, after {self.changes} of the last changes"
+        why = self.why_not_moved()
+        if why is not None:
+            return f"{why}, after {self.changes} of the last changes"
         counts = [len(member.owned) for member in self.members if member.group == EVEN]
         if max(counts) - min(counts) > 1:
             return f"{EVEN}: its members have {counts} partitions"
@@ -102,6 +131,12 @@ class Rebalancing(Workload):
         self.changes += 1
         return "there is one more change"
 
+    def why_not_moved(self) -> str | None:
+        for one in self.rolling:
+            if one.now is not one.next:
+                return f"{one.name} does not change its protocol"
+        return self.operator.why_other_type()
+
     def change(self, number: int, topics: Mapping[str, tuple[Uuid, int]]) -> None:
         admin = self.admin
         if number == 0:
@@ -110,15 +145,21 @@ class Rebalancing(Workload):
             admin.errands.append(admin.create(LATE, 2))
         elif number == 2:
             admin.errands.append(admin.add_partitions(GROWING, topics[GROWING][1] + 1))
+        elif number == 3:
+            is_newer = self.rng.randrange(2) == 0
+            for one in self.rolling:
+                one.roll(is_newer=is_newer)
         else:
             for member in self.members:
                 if member.group == MIXED:
                     member.subscribe(BOTH if member.subscription == REGEX else REGEX)
 
 
-def why_not_at_target(members: list[Heartbeating], topics: Mapping[str, tuple[Uuid, int]]) -> str | None:
+def why_not_at_target(
+    members: Sequence[Heartbeating | Classical], topics: Mapping[str, tuple[Uuid, int]]
+) -> str | None:
     """By what the members believe: each partition that somebody subscribes to has one owner, and the right one."""
-    owners: dict[At, Heartbeating] = {}
+    owners: dict[At, Heartbeating | Classical] = {}
     for member in members:
         if member.epoch <= 0:
             return f"{member.name} is not a member"

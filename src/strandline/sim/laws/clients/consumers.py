@@ -10,6 +10,7 @@ from strandline.base.ids import Uuid
 from strandline.base.value import Value
 from strandline.wire.messages.consumer_groups import records as r
 from strandline.wire.messages.consumer_groups.records import ConsumerGroupKey, ConsumerGroupValue
+from strandline.wire.messages.groups.group_records import GroupMetadataValue
 
 At = tuple[Uuid, int]
 UNREVOKED = 1  # the state of a member that must give something back
@@ -36,7 +37,11 @@ class Gone(Value, frozen=True):
     instance_id: str | None
     last: Said | None
     patience_ms: int  # its rebalance timeout
-    is_classic: bool  # it speaks the classic protocol, and its heartbeats are others
+    session_ms: int  # that it has brought, if it speaks the classic protocol; or 0
+
+    @property
+    def is_classic(self) -> bool:
+        return self.session_ms > 0
 
 
 class Consumers:
@@ -48,7 +53,8 @@ class Consumers:
         self.said: dict[str, list[Said | None]] = {}  # by member id, in order; None: it was taken out after that
         self.gone: list[Gone] = []
         self.epochs: list[tuple[int, int]] = []  # of the group, each with its offset
-        self.ended_at = -1  # where the group was removed last
+        self.ended_at = -1  # where the group was removed last, or had no members
+        self.went_on = -1  # the end before that, in case this is no end
 
     def take(self, key: Any, value: Any, offset: int, time: int) -> None:
         """`key`: a ConsumerGroupKey; `value`: its ConsumerGroupValue, or None for a tombstone."""
@@ -58,6 +64,7 @@ class Consumers:
                 assert value.epoch >= last, f"the epoch of {self.group_id} goes back from {last} to {value.epoch}"
                 self.epochs.append((offset, value.epoch))
             case r.ConsumerGroupMetadataKey(), None:
+                self.went_on = self.ended_at
                 self.last, self.said, self.epochs, self.ended_at = {}, {}, [], offset
                 return
             case r.ConsumerGroupCurrentMemberAssignmentKey(), r.ConsumerGroupCurrentMemberAssignmentValue():
@@ -69,12 +76,39 @@ class Consumers:
         else:
             self.last[key] = value
 
+    def is_classic(self, value: GroupMetadataValue, offset: int, since: int) -> None:
+        """The group is a classic one. With members in a batch that begins at `since`, in which the consumer group
+        ended, it has gone on, and none of them is gone. Generations and epochs count on."""
+        if not value.members:
+            self.epochs, self.ended_at = [], offset
+            return
+        if self.ended_at >= since:
+            self.ended_at = self.went_on
+            stay = {member.member_id for member in value.members}
+            places = {member.group_instance_id for member in value.members} - {None}
+            for gone in [gone for gone in self.gone if gone.offset >= since]:
+                if gone.member_id in stay or gone.instance_id in places:
+                    self.gone.remove(gone)
+                    epoch = 0 if gone.last is None else gone.last.epoch
+                    assert epoch <= value.generation, (
+                        f"{gone.member_id} was in epoch {epoch} of {self.group_id}, which goes on as a classic group in"
+                        f" generation {value.generation}"
+                    )
+        last = self.epochs[-1][1] if self.epochs else 0
+        assert value.generation >= last, f"{self.group_id} goes back from {last} to generation {value.generation}"
+        self.epochs.append((offset, value.generation))
+
+    def holder_of(self, instance_id: str) -> str | None:
+        members: Any = {one: value for one, value in self.last.items() if type(one) is r.ConsumerGroupMemberMetadataKey}
+        return next((one.member_id for one, value in members.items() if value.instance_id == instance_id), None)
+
     def is_gone(self, member_id: str, offset: int, time: int) -> None:
         member: Any = self.last.get(r.ConsumerGroupMemberMetadataKey(group=self.group_id, member_id=member_id))
         instance_id = None if member is None else member.instance_id
         patience_ms = 0 if member is None else member.rebalance_timeout_ms
-        is_classic = member is not None and member.classic_member_metadata is not None
-        self.gone.append(Gone(offset, time, member_id, instance_id, self.now_of(member_id), patience_ms, is_classic))
+        classic = None if member is None else member.classic_member_metadata
+        session_ms = 0 if classic is None else classic.session_timeout_ms
+        self.gone.append(Gone(offset, time, member_id, instance_id, self.now_of(member_id), patience_ms, session_ms))
         self.said.setdefault(member_id, []).append(None)
 
     def now_of(self, member_id: str) -> Said | None:

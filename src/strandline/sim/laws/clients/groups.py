@@ -154,6 +154,9 @@ class Groups:
         if found is None:
             return
         replayed, committed, _ = found
+        group = replayed.consumers.get(asked.group_id)
+        if group is not None and group.members():
+            return  # it is a consumer group (`classics.py`)
         written = (
             member.assignment
             for at, value in replayed.groups.get(asked.group_id, ())

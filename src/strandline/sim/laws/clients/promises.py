@@ -4,7 +4,7 @@
 - what it answers is written, and committed
 - a partition is promised to a member when the one before has reported that it owns it no longer, or is taken out
 - a member is taken out only if it has left, was silent for a session, has not given back in time what it should, or
-  another one has come with its instance id
+  another one has come with its instance id; one of the classic protocol also if it has not joined or synced in time
 - who speaks with an older epoch is fenced, but for the one before if it owns no more than it has
 - the epoch of a group never goes back, nor that of a member without a fence
 
@@ -43,6 +43,7 @@ class Heard:
     def __init__(self) -> None:
         self.since: dict[int, tuple[Any, int]] = {}  # by partition: the shard that it loaded, and when
         self.members: dict[Whom, int] = {}
+        self.moved: dict[Whom, int] = {}  # when they joined or synced last, of the classic protocol alone
         self.leaving: set[Whom] = set()  # ids of members, and of instances
         self.judged: dict[str, int] = {}  # by group: up to which offset who is gone was judged
 
@@ -166,7 +167,7 @@ class Promises:
             if self.newest.get(whom) == which:
                 self.member_grows(whom, answer, group)
                 if answer.assignment is not None:
-                    self.promises(whom, flat(answer.assignment.topic_partitions), group)
+                    self.promises(whom, flat(answer.assignment.topic_partitions), group.members())
 
     def compare(self, machine: Machine, group: Consumers) -> None:
         node = machine.node
@@ -206,8 +207,8 @@ class Promises:
             for row in rows
         ), f"{machine.name} answers epoch {epoch} and {given} to {request.member_id}, and that is not committed"
 
-    def promises(self, whom: Whom, given: frozenset[At], group: Consumers) -> None:
-        holders, members = self.holders.setdefault(whom[0], {}), group.members()
+    def promises(self, whom: Whom, given: frozenset[At], members: set[str]) -> None:
+        holders = self.holders.setdefault(whom[0], {})
         for at in sorted(given):
             holder = holders.get(at)
             assert holder in (None, whom[1]) or holder not in members, (
@@ -248,13 +249,18 @@ class Promises:
         instance = gone.instance_id
         if whom in heard.leaving or (instance is not None and (group.group_id, instance) in heard.leaving):
             return None
-        if gone.is_classic or (gone.last is not None and gone.last.epoch == BE_BACK):
+        if gone.last is not None and gone.last.epoch == BE_BACK:
             return None  # it has said so; it is replaced, or its session was over
         since = self.since(machine, group)
         silent_ms = gone.time - max(heard.members.get(whom, 0), since)
-        session_ms = machine.config.integer("group.consumer.session.timeout.ms")
+        session_ms = gone.session_ms or machine.config.integer("group.consumer.session.timeout.ms")
         if silent_ms >= session_ms:
             return None
+        if gone.is_classic:
+            # It need not have been away to be replaced; and it joins, and then syncs, in time.
+            is_replaced = instance is not None and group.holder_of(instance) not in (None, gone.member_id)
+            if is_replaced or gone.time - max(heard.moved.get(whom, 0), since) >= gone.patience_ms:
+                return None
         last = gone.last
         if last is not None and last.state == UNREVOKED:
             asked = last.time if last.offset >= start else since  # an earlier coordinator had another clock

@@ -79,6 +79,8 @@ class Replayed:
                 self.is_removed((key.group, key.topic, key.partition), offset)
             case GroupMetadataKey(), GroupMetadataValue() as value:
                 self.groups.setdefault(key.group, []).append((offset, value))
+                group = self.consumers.setdefault(key.group, Consumers(key.group))
+                group.is_classic(value, offset, header.base_offset)
             case GroupMetadataKey(), None:
                 self.groups.pop(key.group, None)
             case _ if key is not None and type(key) in CONSUMER_GROUP_RECORDS and not header.is_transactional:
@@ -96,6 +98,8 @@ class Replayed:
         assert not known or not known[-1][1].members, (
             f"an offset of {key[0]} is removed, which has members: {known[-1][1]}"
         )
+        group = self.consumers.get(key[0])
+        assert group is None or not group.members(), f"an offset of {key[0]} is removed, which has {group.members()}"
         self.counts(key, offset, offset, NOTHING)
         self.removed.add(key)
         for rows in self.pending.values():

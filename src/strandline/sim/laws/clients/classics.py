@@ -1,0 +1,135 @@
+"""What a coordinator promises to members that speak the classic protocol, in groups of either protocol (KIP-848).
+
+Partitions have one holder in a group, whatever protocol it speaks at the moment, and whatever its members speak
+(`promises.py`). A member of the classic protocol says what it still owns when it joins: nothing, if it consumes
+eagerly. SyncGroup promises what it is assigned; in a consumer group that is written in the member's epoch, and
+committed.
+
+Only members with real subscriptions are looked at: those of other workloads have texts of their own.
+"""
+
+from typing import Any
+
+from strandline.base.effects import Received, Reply
+from strandline.base.ids import Uuid
+from strandline.sim.laws.clients.consumers import At, Consumers
+from strandline.sim.laws.clients.groups import Groups
+from strandline.sim.laws.clients.promises import Promises, Whom
+from strandline.sim.world.machine import Machine
+from strandline.wire.compress import Corrupt
+from strandline.wire.messages.groups.consumer_protocol import (
+    ConsumerProtocolAssignment,
+    ConsumerProtocolSubscription,
+    TopicPartition,
+    decode_embedded,
+)
+from strandline.wire.messages.groups.heartbeat import HeartbeatRequest, HeartbeatResponse
+from strandline.wire.messages.groups.join_group import JoinGroupRequest, JoinGroupResponse
+from strandline.wire.messages.groups.leave_group import LeaveGroupRequest
+from strandline.wire.messages.groups.sync_group import SyncGroupRequest, SyncGroupResponse
+
+HEARD = (JoinGroupRequest, SyncGroupRequest, HeartbeatRequest, LeaveGroupRequest)
+Asked = tuple[str, int, int, int]  # machine, its life, connection and sequence
+
+
+class Classics:
+    HEARS = tuple((Received, request) for request in HEARD)
+    ANSWERS = (JoinGroupResponse, SyncGroupResponse, HeartbeatResponse)
+
+    def __init__(self, groups: Groups, promises: Promises) -> None:
+        self.groups = groups
+        self.promises = promises
+        self.real: set[str] = set()  # groups whose members have real subscriptions
+        self.asked: dict[Asked, tuple[Any, int]] = {}
+        self.newest: dict[Whom, Asked] = {}
+
+    def forget(self, machine: Machine) -> None:
+        for asked in [asked for asked in self.asked if asked[0] == machine.name]:
+            del self.asked[asked]
+
+    def received(self, machine: Machine, event: Any) -> None:
+        request, group = event.message, event.message.group_id
+        owned = self.owned_by(machine, request) if type(request) is JoinGroupRequest else None
+        if group not in self.real or self.promises.leads(machine, group) is None:
+            return
+        holders = self.promises.holders.setdefault(group, {})
+        if type(request) is LeaveGroupRequest:
+            for identity in request.members:
+                self.promises.heard_by(machine).leaving.add((group, identity.member_id))
+                self.gives_back(holders, identity.member_id, frozenset())
+            return
+        if owned is not None:
+            self.gives_back(holders, request.member_id, owned)
+        which = machine.name, machine.life, event.to.connection, event.to.sequence
+        self.asked[which] = request, machine.clock.now()
+        self.newest[group, request.member_id] = which
+
+    def owned_by(self, machine: Machine, request: JoinGroupRequest) -> frozenset[At] | None:
+        try:
+            said = decode_embedded(ConsumerProtocolSubscription, request.protocols[0].metadata)
+        except (Corrupt, IndexError):
+            return None
+        self.real.add(request.group_id)
+        return by_id(machine, said.owned_partitions)
+
+    def gives_back(self, holders: dict[At, str], member_id: str, owned: frozenset[At]) -> None:
+        for at in [at for at, holder in holders.items() if holder == member_id and at not in owned]:
+            del holders[at]
+
+    def replies(self, machine: Machine, reply: Reply) -> None:
+        which = machine.name, machine.life, reply.to.connection, reply.to.sequence
+        request, at_ms = self.asked.pop(which, (None, 0))
+        answer: Any = reply.message
+        if request is None or answer.error_code or self.promises.leads(machine, request.group_id) is None:
+            return
+        whom = request.group_id, answer.member_id if type(request) is JoinGroupRequest else request.member_id
+        heard = self.promises.heard_by(machine)
+        heard.members[whom] = max(heard.members.get(whom, 0), at_ms)
+        if type(request) is not HeartbeatRequest:
+            heard.moved[whom] = max(heard.moved.get(whom, 0), at_ms)
+        if type(request) is SyncGroupRequest:
+            self.assigns(machine, request, answer, is_newest=self.newest.get(whom) == which)
+
+    def assigns(
+        self, machine: Machine, request: SyncGroupRequest, answer: SyncGroupResponse, *, is_newest: bool
+    ) -> None:
+        found, whom = self.groups.log_of(machine, request.group_id), (request.group_id, request.member_id)
+        if found is None:
+            self.promises.holders.pop(request.group_id, None)
+            return
+        replayed, committed, start = found
+        group = replayed.consumers.get(request.group_id) or Consumers(request.group_id)
+        rows = decode_embedded(ConsumerProtocolAssignment, answer.assignment) if answer.assignment else None
+        given = frozenset[At]() if rows is None else by_id(machine, rows.assigned_partitions)
+        classic = replayed.groups.get(request.group_id)
+        members = group.members() if not classic else {member.member_id for member in classic[-1][1].members}
+        if not classic:
+            self.promises.compare(machine, group)
+            self.promises.judge(machine, group, start)
+            is_written(machine, request, given, group, committed)
+        if is_newest:
+            self.promises.promises(whom, given, members)
+
+
+def is_written(
+    machine: Machine, request: SyncGroupRequest, given: frozenset[At], group: Consumers, committed: int
+) -> None:
+    """A topic that is gone has no name, and is left out."""
+    assert machine.node is not None
+    topics = machine.node.image.topics
+    assert any(
+        row is not None
+        and row.offset < committed
+        and row.epoch == request.generation_id
+        and {at for at in row.assigned if at[0] in topics} == given
+        for row in group.said.get(request.member_id, [])
+    ), (
+        f"{machine.name} assigns {sorted(given)} to {request.member_id} in generation {request.generation_id} of"
+        f" {group.group_id}, and that is not written"
+    )
+
+
+def by_id(machine: Machine, rows: tuple[TopicPartition, ...]) -> frozenset[At]:
+    assert machine.node is not None
+    ids: Any = machine.node.image.topic_ids
+    return frozenset((Uuid(ids[row.topic]), p) for row in rows if row.topic in ids for p in row.partitions)
