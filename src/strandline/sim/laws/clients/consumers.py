@@ -53,6 +53,7 @@ class Consumers:
         self.said: dict[str, list[Said | None]] = {}  # by member id, in order; None: it was taken out after that
         self.gone: list[Gone] = []
         self.epochs: list[tuple[int, int]] = []  # of the group, each with its offset
+        self.reached: list[tuple[int, int]] = []  # of its target, and generations: no member is ahead of that
         self.ended_at = -1  # where the group was removed last, or had no members
         self.went_on = -1  # the end before that, in case this is no end
 
@@ -67,6 +68,8 @@ class Consumers:
                 self.went_on = self.ended_at
                 self.last, self.said, self.epochs, self.ended_at = {}, {}, [], offset
                 return
+            case r.ConsumerGroupTargetAssignmentMetadataKey(), r.ConsumerGroupTargetAssignmentMetadataValue():
+                self.reached.append((offset, value.assignment_epoch))
             case r.ConsumerGroupCurrentMemberAssignmentKey(), r.ConsumerGroupCurrentMemberAssignmentValue():
                 self.said.setdefault(key.member_id, []).append(said(value, offset, time))
             case r.ConsumerGroupCurrentMemberAssignmentKey(), None if key in self.last:
@@ -97,10 +100,18 @@ class Consumers:
         last = self.epochs[-1][1] if self.epochs else 0
         assert value.generation >= last, f"{self.group_id} goes back from {last} to generation {value.generation}"
         self.epochs.append((offset, value.generation))
+        self.reached.append((offset, value.generation))
 
-    def holder_of(self, instance_id: str) -> str | None:
+    def may_be_replaced(self, gone: Gone, instance_id: str) -> bool:
+        """Is another member in its place, and does one of them speak the classic protocol, in which a static member
+        need not have been away?"""
         members: Any = {one: value for one, value in self.last.items() if type(one) is r.ConsumerGroupMemberMetadataKey}
-        return next((one.member_id for one, value in members.items() if value.instance_id == instance_id), None)
+        return any(
+            value.instance_id == instance_id
+            and one.member_id != gone.member_id
+            and (gone.is_classic or value.classic_member_metadata is not None)
+            for one, value in members.items()
+        )
 
     def is_gone(self, member_id: str, offset: int, time: int) -> None:
         member: Any = self.last.get(r.ConsumerGroupMemberMetadataKey(group=self.group_id, member_id=member_id))
@@ -118,8 +129,8 @@ class Consumers:
     def members(self) -> set[str]:
         return {key.member_id for key in self.last if isinstance(key, r.ConsumerGroupMemberMetadataKey)}
 
-    def epoch_below(self, committed: int) -> int:
-        return max((epoch for offset, epoch in self.epochs if offset < committed), default=0)
+    def reached_below(self, committed: int) -> int:
+        return next((epoch for offset, epoch in reversed(self.reached) if offset < committed), 0)
 
     # --- beside the coordinator's memory
 

@@ -219,9 +219,9 @@ class Promises:
     # --- epochs
 
     def epoch_grows(self, machine: Machine, group: Consumers, committed: int) -> None:
-        epoch, known = group.epoch_below(committed), self.epochs.get(group.group_id, 0)
+        epoch, known = group.reached_below(committed), self.epochs.get(group.group_id, 0)
         assert epoch >= known or group.ended_at >= 0, (
-            f"{machine.name} is in epoch {epoch} of {group.group_id}, which was in {known}"
+            f"{machine.name} has reached epoch {epoch} of {group.group_id}, which was in {known}"
         )
         self.epochs[group.group_id] = epoch
 
@@ -256,11 +256,10 @@ class Promises:
         session_ms = gone.session_ms or machine.config.integer("group.consumer.session.timeout.ms")
         if silent_ms >= session_ms:
             return None
-        if gone.is_classic:
-            # It need not have been away to be replaced; and it joins, and then syncs, in time.
-            is_replaced = instance is not None and group.holder_of(instance) not in (None, gone.member_id)
-            if is_replaced or gone.time - max(heard.moved.get(whom, 0), since) >= gone.patience_ms:
-                return None
+        if instance is not None and group.may_be_replaced(gone, instance):
+            return None
+        if gone.is_classic and gone.time - max(heard.moved.get(whom, 0), since) >= gone.patience_ms:
+            return None  # it has not joined in time, or not synced after that
         last = gone.last
         if last is not None and last.state == UNREVOKED:
             asked = last.time if last.offset >= start else since  # an earlier coordinator had another clock
