@@ -14,6 +14,7 @@ from strandline.client.ask import ask
 from strandline.testing.local_cluster import HOST, LocalCluster, NodeProcess
 from strandline.wire.batch import BatchHeader, scan
 from strandline.wire.messages.cluster.describe_quorum import DescribeQuorumRequest, PartitionData, TopicData
+from strandline.wire.messages.groups.find_coordinator import FindCoordinatorRequest
 from strandline.wire.messages.topics.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponsePartition
 
 __all__ = ["QUICK"]
@@ -82,6 +83,18 @@ def leader_of(cluster: LocalCluster, topic: str) -> int:
 def isr_of(cluster: LocalCluster, topic: str) -> set[int]:
     told = partition_of(cluster, topic)
     return set(told.isr_nodes) if told else set()
+
+
+def coordinator_of(cluster: LocalCluster, group: str) -> int:
+    """The node that coordinates the group; 0 while none says so."""
+    for node in cluster.nodes:
+        try:
+            answer = ask(HOST, node.port, FindCoordinatorRequest(key=group), 3, timeout_s=1) if node.running else None
+        except OSError:
+            continue
+        if answer and answer.error_code == 0:
+            return int(answer.node_id)
+    return 0
 
 
 def active_controller(cluster: LocalCluster) -> NodeProcess:

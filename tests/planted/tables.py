@@ -3,6 +3,7 @@
 from tests.planted.planted import Planted, table
 from tests.planted.rows.compacting import COMPACTING
 from tests.planted.rows.consumers.consuming import CONSUMING
+from tests.planted.rows.consumers.migrating import MIGRATING
 from tests.planted.rows.consumers.rebalancing import PROMISED, SETTLED
 from tests.planted.rows.controlling import CONTROLLING
 from tests.planted.rows.coordinating import COORDINATING
@@ -36,4 +37,5 @@ PLANTED: dict[str, Planted] = table(
     *TRANSACTIONS_OF_GROUPS.values(),
     *PROMISED.values(),
     *SETTLED.values(),
+    *MIGRATING.values(),
 )

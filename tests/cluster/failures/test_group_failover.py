@@ -2,25 +2,11 @@
 
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
-from tests.cluster.driving import create, isr_of, quiet, until
+from tests.cluster.driving import coordinator_of, create, isr_of, quiet, until
 
-from strandline.client.ask import ask
-from strandline.testing.local_cluster import HOST, LocalCluster
-from strandline.wire.messages.groups.find_coordinator import FindCoordinatorRequest
+from strandline.testing.local_cluster import LocalCluster
 
 pytestmark = pytest.mark.cluster
-
-
-def coordinator_of(cluster: LocalCluster, group: str) -> int:
-    """The node that coordinates the group; 0 while none says so."""
-    for node in cluster.nodes:
-        try:
-            answer = ask(HOST, node.port, FindCoordinatorRequest(key=group), 3, timeout_s=1) if node.running else None
-        except OSError:
-            continue
-        if answer and answer.error_code == 0:
-            return int(answer.node_id)
-    return 0
 
 
 def member(cluster: LocalCluster) -> Consumer:

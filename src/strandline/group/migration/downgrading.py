@@ -66,6 +66,7 @@ def records_of(
     *,
     must_rebalance: bool,
 ) -> Records | None:
+    # guard: group-never-goes-back
     if config.consumer_migration_policy not in (DOWNGRADE, BIDIRECTIONAL) or not group.epoch:
         return None
     if not 0 < len(members) <= config.max_size or any(member.classic is None for member in members):
@@ -80,12 +81,15 @@ def records_of(
     value = GroupMetadataValue(
         protocol_type=PROTOCOL_TYPE,
         # No member has a later epoch. Those that have this one join again with what they have; others are fenced.
+        # guard: downgrade-begins-anew
         generation=group.target_epoch if group.target_epoch > 0 else group.epoch,
         protocol=protocol,
+        # guard: downgrade-without-rebalance
         leader=None if must_rebalance else members[0].member_id,
         current_state_timestamp=now,
         members=rows,
     )
+    # guard: consumer-group-outlives-its-downgrade
     return (*tombstones_of_all(group), (GroupMetadataKey(group=group.group_id), value))
 
 
@@ -118,7 +122,7 @@ def protocols_of(member: Member) -> dict[str, bytes]:
 def member_row(member: Member, protocol: str, image: Image) -> MemberMetadata:
     assert member.classic is not None
     subscription = protocols_of(member)[protocol]
-    owned = [*pairs(member.assigned), *pairs(member.revoking)]
+    owned = [*pairs(member.assigned), *pairs(member.revoking)]  # guard: downgrade-forgets-assignments
     return MemberMetadata(
         member_id=member.member_id,
         group_instance_id=member.instance_id,

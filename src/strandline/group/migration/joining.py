@@ -117,7 +117,7 @@ def find(
     up before it joins (Kafka takes it in)."""
     if request.group_instance_id is None or (holder is None and not request.member_id):
         known = draft.members.get(member_id)
-        if known is None and request.member_id and owned:
+        if known is None and request.member_id and owned:  # guard: removed-member-keeps-its-partitions
             return ErrorCode.UNKNOWN_MEMBER_ID
         return known or Member(member_id)
     if request.member_id:
@@ -151,6 +151,7 @@ def updated(
 def moved_on(draft: Draft, member: Member, owned: Partitions) -> Member:
     target = draft.target.get(member.member_id, {})
     subscribed = ids_of(draft.image, draft.topics_of(member))
+    # guard: classic-member-believed-to-own-nothing
     return reconciled(member, draft.target_epoch, target, draft.group.owner_of, owned, subscribed)
 
 
@@ -159,6 +160,7 @@ def downgraded_with(draft: Draft, holder: Member, new: Member, owned: Partitions
     assignment gives it, it slips into its place. Kafka compares epochs alone; then it could be given a partition that
     another member still has to give back."""
     group = draft.group
+    # guard: static-member-slips-in-too-early
     is_settled = draft.epoch == group.target_epoch and all(
         member.is_reconciled_to(group.target_epoch)
         for member in group.members.values()
@@ -179,6 +181,7 @@ def must_rejoin(group: ConsumerGroup, member: Member) -> bool:
     """A new epoch has begun, or it must give partitions back, or all those that it waits for are free now."""
     if member.epoch < group.epoch or member.state is MemberState.UNREVOKED_PARTITIONS:
         return True
+    # guard: released-partition-not-fetched
     return member.state is MemberState.UNRELEASED_PARTITIONS and not waits_for_others(group, member)
 
 

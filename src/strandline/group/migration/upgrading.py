@@ -62,7 +62,7 @@ def upgraded(group: Group, config: GroupConfig, image: Image) -> ConsumerGroup |
     for member, claimed in settled(members):
         made.target[member.member_id] = {topic_id: frozenset(them) for topic_id, them in member.assigned.items()}
         made.put(must_give_back(member, claimed))
-    made.epoch = made.target_epoch = group.generation
+    made.epoch = made.target_epoch = group.generation  # guard: upgrade-begins-anew
     made.check()
     return made
 
@@ -98,7 +98,7 @@ def member_of(group: Group, member: classic.Member, image: Image) -> tuple[Membe
     )
     if assignment.user_data and protocol not in KNOWN_ASSIGNORS:
         raise UnknownAssignor
-    assigned = by_id(assignment.assigned_partitions, image)
+    assigned = by_id(assignment.assigned_partitions, image)  # guard: upgrade-forgets-assignments
     return (
         Member(
             member.member_id,
@@ -144,7 +144,7 @@ def first_of(wanted: Iterable[tuple[Uuid, int]], taken: set[tuple[Uuid, int]], e
 
 
 def must_give_back(member: Member, claimed: Held) -> Member:
-    if not claimed:
+    if not claimed:  # guard: upgrade-forgets-what-members-still-own
         return member
     return replace(member, state=MemberState.UNREVOKED_PARTITIONS, revoking=claimed)
 

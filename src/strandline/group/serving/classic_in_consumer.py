@@ -78,7 +78,7 @@ class ClassicInConsumer:
         if error is ErrorCode.NONE:
             group.is_stale = group.is_stale and not plan.has_looked
             self.heard(shard, group.group_id, plan.member, now)
-            shard.timers.stop(JOIN, group.group_id, member_id)
+            shard.timers.stop(JOIN, group.group_id, member_id)  # guard: member-removed-after-it-joined
             shard.timers.stop(SYNC, group.group_id, member_id)
             shard.timers.begin_if_absent(SYNC, group.group_id, plan.member, now)
         return effects
@@ -146,6 +146,7 @@ class ClassicInConsumer:
             failed = SyncGroupResponse(error_code=membership_error(error))
             return [Reply(received.to, response if error is ErrorCode.NONE else failed)]
 
+        # guard: sync-answered-before-its-group-is-committed
         error, effects = self.heartbeats.promise(shard, group, (), answer, now)
         if error is ErrorCode.NONE:
             shard.timers.stop(SYNC, group.group_id, member.member_id)
@@ -172,7 +173,7 @@ class ClassicInConsumer:
         member = self.sender(group, request.member_id, request.group_instance_id, request.generation_id)
         if isinstance(member, ErrorCode):
             return [Reply(received.to, HeartbeatResponse(error_code=member))]
-        self.heard(shard, group.group_id, member, now)
+        self.heard(shard, group.group_id, member, now)  # guard: classic-heartbeat-begins-no-session
         effects = self.look(shard, group, now)
         error = ErrorCode.NONE
         if must_rejoin(group, member):

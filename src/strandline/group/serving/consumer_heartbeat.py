@@ -312,6 +312,7 @@ def was_classic(shard: Shard, group: ConsumerGroup) -> Records:
     """The end of the classic group in whose place this one comes, and what this one has of it."""
     if shard.classic(group.group_id) is None:
         return []
+    # guard: classic-group-outlives-its-upgrade
     return [(GroupMetadataKey(group=group.group_id), None), *creation_records(group)]
 
 

@@ -82,6 +82,7 @@ class Consumers:
     def is_classic(self, value: GroupMetadataValue, offset: int, since: int) -> None:
         """The group is a classic one. With members in a batch that begins at `since`, in which the consumer group
         ended, it has gone on, and none of them is gone. Generations and epochs count on."""
+        assert not self.members() or not value.members, f"{self.group_id} is of both protocols, as its log says"
         if not value.members:
             self.epochs, self.ended_at = [], offset
             return

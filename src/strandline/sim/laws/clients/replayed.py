@@ -86,6 +86,8 @@ class Replayed:
             case _ if key is not None and type(key) in CONSUMER_GROUP_RECORDS and not header.is_transactional:
                 group = self.consumers.setdefault(key.group, Consumers(key.group))
                 group.take(key, decode_value(key, record.value), offset, header.max_timestamp)
+                known = self.groups.get(key.group)
+                assert not known or not known[-1][1].members, f"{key.group} is a classic group with members, too"
 
     def counts(self, key: Key, since: int, offset: int, position: Position) -> None:
         """The record at `offset`, from `since` on."""
