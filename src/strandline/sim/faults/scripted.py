@@ -7,7 +7,7 @@ Each takes a partition and the parts that its replicas play: `first` leads, `sec
 from collections.abc import Callable, Sequence
 from random import Random
 
-from strandline.base.ids import NodeId, TopicIdPartition
+from strandline.base.ids import OFFSETS_TOPIC, NodeId, TopicIdPartition
 from strandline.replica.hosting.follower import Follower
 from strandline.replica.hosting.hosted import Hosted
 from strandline.replica.hosting.leader import Leader
@@ -117,6 +117,26 @@ def held_records(injector: FaultInjector, rng: Random) -> None:
         lambda: injector.later(150, second.kill),
     )
     injector.later(3300, second.start)
+
+
+def unproven_groups(injector: FaultInjector, rng: Random) -> None:
+    """Coordinators change, and the new one has records of groups that it cannot know to be committed for a while: its
+    only follower hears late from it."""
+    topic = injector.world.laws.metadata.image.topic_named(OFFSETS_TOPIC)
+    indexes = [] if topic is None else [n for n, one in topic.partitions.items() if len(one.isr) == 3]
+    if topic is None or not indexes:
+        return
+    partition = topic.partitions[rng.choice(indexes)]
+    nodes = [partition.leader, *[node for node in partition.replicas if node != partition.leader]]
+    first, second, third = [injector.world.machines[NodeId(node)] for node in nodes]
+    if not injector.may_be_killed(first):
+        return
+    injector.note(f"{third.name} hears late from {first.name} and {second.name}, and {first.name} falls")
+    slow = injector.world.network.slow
+    slow[first.name, third.name] = slow[second.name, third.name] = 900
+    injector.later(rng.choice((200, 400)), first.kill)
+    injector.later(1400, slow.clear)
+    injector.later(1500, first.start)
 
 
 def held_divergence(injector: FaultInjector, rng: Random) -> None:

@@ -109,6 +109,7 @@ SCRIPTED: dict[str, FaultKind] = {
     "throttle": FaultKind(operations.throttle, 1),
     "ping pong": FaultKind(scripted.ping_pong, 1),
     "held records": FaultKind(scripted.held_records, 1),
+    "unproven groups": FaultKind(scripted.unproven_groups, 1),
     "held divergence": FaultKind(scripted.held_divergence, 1),
     "held proposal": FaultKind(scripted.held_proposal, 1),
     "late joiner": FaultKind(scripted.late_joiner, 1),

@@ -65,7 +65,8 @@ PROMISED: dict[str, Planted] = table(
         how=Gives("True"),
         trap="an answer needs its record",
         harm="a new coordinator answers what it has read, and loses it",
-        workload=REBALANCING,
+        seeds=(2, 2),
+        plan="loaded-group-taken-for-committed.json",
     ),
     Planted(
         name="older-member-epoch-accepted",
