@@ -40,6 +40,7 @@ SESSION_MS, REBALANCE_MS = 2500, 1000
 WAIT_MS = 2500  # longer than a rebalance
 VERSION = 1  # of the embedded protocol: the first one that has owned partitions
 GONE = (E.UNKNOWN_MEMBER_ID, E.FENCED_INSTANCE_ID)  # it has nothing, and joins as another one
+SLOWLY_MS = (50, 800)
 LOOK = 8  # one round in so many looks at the topics
 Named = tuple[str, int]  # a partition by the name of its topic
 Topics = dict[str, tuple[Uuid, int]]
@@ -129,8 +130,16 @@ class Classical(Coordinated):
                 return False
             if not lost:
                 return True
+            if self.rng.randrange(2) and not (yield from self.finish(lost)):
+                return False
             self.give_back(lost)
         return False
+
+    def finish(self, lost: set[Named]) -> Asking:
+        """It consumes for a while what it is to give back, and commits before it does. False: it was refused."""
+        yield self.pause(*SLOWLY_MS)
+        mine = sorted(partition for name, partition in lost if name == self.topic)
+        return not mine or (yield from self.advance(mine[0]))
 
     def join_request(self) -> JoinGroupRequest:
         value = ConsumerProtocolSubscription(
