@@ -24,6 +24,7 @@ class Rolling(Client):
         self.now: Heartbeating | Classical = self.older
         self.next: Heartbeating | Classical = self.older
         self.is_killed = False  # when it is to be the other one
+        self.is_retired = False  # it leaves, and nothing comes in its place
         self.rolls = 0
 
     @property
@@ -38,11 +39,14 @@ class Rolling(Client):
         self.next = self.newer if is_newer else self.older
         self.is_killed = self.rng.randrange(3) == 0
 
+    def retire(self) -> None:
+        self.is_retired, self.is_killed = True, False
+
     def become_steady(self) -> None:
         self.newer.is_steady = self.older.is_steady = True
 
     def live(self) -> Life:
-        while not self.is_stopped:
+        while not self.is_stopped and not self.is_retired:
             self.now = self.next
             self.now.is_stopped = False
             yield from self.run(self.now)
@@ -54,7 +58,7 @@ class Rolling(Client):
         """Until it is to be the other one. Perhaps its process is killed then, in the middle of anything."""
         life, answer = member.live(), None
         while True:
-            must_end = self.next is not member
+            must_end = self.next is not member or self.is_retired
             if must_end and self.is_killed:
                 life.close()
                 return
@@ -67,7 +71,8 @@ class Rolling(Client):
 
     def end(self, member: Heartbeating | Classical) -> Asking:
         self.rolls += 1
-        self.report(f"{'is killed' if self.is_killed else 'ends'}, to be {'older' if self.is_newer else 'newer'}")
+        what = "gone" if self.is_retired else "older" if self.is_newer else "newer"
+        self.report(f"{'is killed' if self.is_killed else 'ends'}, to be {what}")
         if not self.is_killed and isinstance(member, Heartbeating):
             yield from member.leave(BE_BACK if member.habits.instance_id else LEAVES)
         elif not self.is_killed and isinstance(member, Classical):
@@ -113,5 +118,5 @@ class Operator(Coordinated):
             self.coordinator = None
 
     def why_other_type(self) -> str | None:
-        wanted = "consumer" if any(consumer.is_newer for consumer in self.consumers) else "classic"
+        wanted = "consumer" if any(one.is_newer and not one.is_retired for one in self.consumers) else "classic"
         return None if self.type == wanted else f"{self.group} is of type {self.type!r}, not {wanted}"

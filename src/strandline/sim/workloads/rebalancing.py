@@ -112,7 +112,9 @@ class Rebalancing(Workload):
         which would make a group look at everything."""
         if not self.reshaper.is_done or self.admin.errands:
             return "topics are still changed"
-        groups: dict[str, list[Heartbeating | Classical]] = {MOVING: [one.now for one in self.rolling]}
+        groups: dict[str, list[Heartbeating | Classical]] = {
+            MOVING: [one.now for one in self.rolling if not one.is_retired]
+        }
         for member in self.members:
             groups.setdefault(member.group, []).append(member)
         for group, members in groups.items():
@@ -133,7 +135,7 @@ class Rebalancing(Workload):
 
     def why_not_moved(self) -> str | None:
         for one in self.rolling:
-            if one.now is not one.next:
+            if one.now is not one.next and not one.is_retired:
                 return f"{one.name} does not change its protocol"
         return self.operator.why_other_type()
 
@@ -146,10 +148,10 @@ class Rebalancing(Workload):
         elif number == 2:
             admin.errands.append(admin.add_partitions(GROWING, topics[GROWING][1] + 1))
         elif number == 3:
-            is_newer = self.rng.randrange(2) == 0
-            for one in self.rolling:
-                one.roll(is_newer=is_newer)
+            for place, one in enumerate(self.rolling):
+                one.roll(is_newer=place == 0)
         else:
+            self.rolling[0].retire()  # the last one of the consumer protocol: the others have its partitions now
             for member in self.members:
                 if member.group == MIXED:
                     member.subscribe(BOTH if member.subscription == REGEX else REGEX)
