@@ -42,6 +42,7 @@ class Classics:
         self.real: set[str] = set()  # groups whose members have real subscriptions
         self.asked: dict[Asked, tuple[Any, int]] = {}
         self.newest: dict[Whom, Asked] = {}
+        self.joined: dict[Whom, int] = {}  # the generation that each was told last
 
     def forget(self, machine: Machine) -> None:
         for asked in [asked for asked in self.asked if asked[0] == machine.name]:
@@ -50,16 +51,18 @@ class Classics:
     def received(self, machine: Machine, event: Any) -> None:
         request, group = event.message, event.message.group_id
         owned = self.owned_by(machine, request) if type(request) is JoinGroupRequest else None
-        if group not in self.real or self.promises.leads(machine, group) is None:
-            return
-        holders = self.promises.holders.setdefault(group, {})
-        if type(request) is LeaveGroupRequest:
-            for identity in request.members:
-                self.promises.heard_by(machine).leaving.add((group, identity.member_id))
-                self.gives_back(holders, identity.member_id, frozenset())
+        if group not in self.real:
             return
         if owned is not None:
-            self.gives_back(holders, request.member_id, owned)
+            self.promises.gives_back((group, request.member_id), owned)
+        leads = self.promises.leads(machine, group) is not None
+        if type(request) is LeaveGroupRequest:
+            for identity in request.members:
+                self.promises.gives_back((group, identity.member_id), frozenset())
+                if leads:
+                    self.promises.heard_by(machine).leaving.add((group, identity.member_id))
+        if not leads or type(request) is LeaveGroupRequest:
+            return
         which = machine.name, machine.life, event.to.connection, event.to.sequence
         self.asked[which] = request, machine.clock.now()
         self.newest[group, request.member_id] = which
@@ -72,10 +75,6 @@ class Classics:
         self.real.add(request.group_id)
         return by_id(machine, said.owned_partitions)
 
-    def gives_back(self, holders: dict[At, str], member_id: str, owned: frozenset[At]) -> None:
-        for at in [at for at, holder in holders.items() if holder == member_id and at not in owned]:
-            del holders[at]
-
     def replies(self, machine: Machine, reply: Reply) -> None:
         which = machine.name, machine.life, reply.to.connection, reply.to.sequence
         request, at_ms = self.asked.pop(which, (None, 0))
@@ -85,6 +84,8 @@ class Classics:
         whom = request.group_id, answer.member_id if type(request) is JoinGroupRequest else request.member_id
         heard = self.promises.heard_by(machine)
         heard.members[whom] = max(heard.members.get(whom, 0), at_ms)
+        if type(request) is JoinGroupRequest:
+            self.joined[whom] = answer.generation_id
         if type(request) is not HeartbeatRequest:
             heard.moved[whom] = max(heard.moved.get(whom, 0), at_ms)
         if type(request) is SyncGroupRequest:
@@ -102,13 +103,19 @@ class Classics:
         rows = decode_embedded(ConsumerProtocolAssignment, answer.assignment) if answer.assignment else None
         given = frozenset[At]() if rows is None else by_id(machine, rows.assigned_partitions)
         classic = replayed.groups.get(request.group_id)
-        members = group.members() if not classic else {member.member_id for member in classic[-1][1].members}
+        members = group.members() if not classic else self.of_generation(request)
         if not classic:
             self.promises.compare(machine, group)
             self.promises.judge(machine, group, start)
             is_written(machine, request, given, group, committed)
         if is_newest:
             self.promises.promises(whom, given, members)
+
+    def of_generation(self, request: SyncGroupRequest) -> set[str]:
+        """A classic group goes on without those who have not joined in time. A static one is still a member then, of an
+        earlier generation that is fenced."""
+        now = request.group_id, request.generation_id
+        return {member_id for (group, member_id), generation in self.joined.items() if (group, generation) == now}
 
 
 def is_written(

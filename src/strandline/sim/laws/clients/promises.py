@@ -87,21 +87,27 @@ class Promises:
     def received(self, machine: Machine, event: Any) -> None:
         request: ConsumerGroupHeartbeatRequest = event.message
         whom = request.group_id, request.member_id
-        if request.group_id == STRANGE_GROUP or self.leads(machine, request.group_id) is None:
+        if request.group_id == STRANGE_GROUP:
+            return
+        # It has that no longer, whomever it tells.
+        if request.member_epoch in (0, LEAVES, BE_BACK) or request.topic_partitions is not None:
+            self.gives_back(whom, flat(request.topic_partitions or ()))
+        if self.leads(machine, request.group_id) is None:
             return
         which = machine.name, machine.life, event.to.connection, event.to.sequence
         self.asked[which] = request, machine.clock.now(), self.why_fenced(machine, request)
         self.newest[whom] = which
-        holders = self.holders.setdefault(request.group_id, {})
-        owned = flat(request.topic_partitions or ())
-        if request.member_epoch in (0, LEAVES, BE_BACK) or request.topic_partitions is not None:
-            for at in [at for at, holder in holders.items() if holder == request.member_id and at not in owned]:
-                del holders[at]
         if request.member_epoch == LEAVES:
             leaving = self.heard_by(machine).leaving
             leaving.add(whom)
             if request.instance_id is not None:
                 leaving.add((request.group_id, request.instance_id))
+
+    def gives_back(self, whom: Whom, owned: frozenset[At]) -> None:
+        """A member says what it owns, and it owns nothing else."""
+        holders = self.holders.get(whom[0], {})
+        for at in [at for at, holder in holders.items() if holder == whom[1] and at not in owned]:
+            del holders[at]
 
     def leads(self, machine: Machine, group: str) -> Leader | None:
         """None: this is not its coordinator, by what is committed."""
