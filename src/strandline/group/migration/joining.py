@@ -117,7 +117,7 @@ def find(
     up before it joins (Kafka takes it in)."""
     if request.group_instance_id is None or (holder is None and not request.member_id):
         known = draft.members.get(member_id)
-        if known is None and request.member_id and owned:  # guard: removed-member-keeps-its-partitions
+        if known is None and request.member_id and owned:
             return ErrorCode.UNKNOWN_MEMBER_ID
         return known or Member(member_id)
     if request.member_id:
@@ -160,7 +160,6 @@ def downgraded_with(draft: Draft, holder: Member, new: Member, owned: Partitions
     assignment gives it, it slips into its place. Kafka compares epochs alone; then it could be given a partition that
     another member still has to give back."""
     group = draft.group
-    # guard: static-member-slips-in-too-early
     is_settled = draft.epoch == group.target_epoch and all(
         member.is_reconciled_to(group.target_epoch)
         for member in group.members.values()

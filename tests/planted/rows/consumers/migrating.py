@@ -1,6 +1,6 @@
 """Bugs of groups that move between the classic and the consumer protocol while their members consume (KIP-848)."""
 
-from tests.planted.changes import ALWAYS, NEVER, SKIP, Gives, Instead, Swap
+from tests.planted.changes import ALWAYS, SKIP, Gives, Instead, Swap
 from tests.planted.planted import Planted, table
 
 PLAN = "rebalancing.json"
@@ -81,20 +81,6 @@ MIGRATING: dict[str, Planted] = table(
         how=Swap("owned, subscribed", "{}, subscribed"),
         trap="KIP-848, KIP-429",
         harm="a partition is given away while a cooperative member consumes it",
-        plan=PLAN,
-    ),
-    Planted(
-        name="removed-member-keeps-its-partitions",
-        how=NEVER,
-        trap="KIP-848, KIP-429",
-        harm="a cooperative member that was removed joins with partitions that others consume by now",
-        plan=PLAN,
-    ),
-    Planted(
-        name="static-member-slips-in-too-early",
-        how=Gives("True"),
-        trap="KIP-848, KIP-345",
-        harm="a static member is given at the downgrade what another one has not given back",
         plan=PLAN,
     ),
     Planted(

@@ -103,7 +103,9 @@ class Classics:
         rows = decode_embedded(ConsumerProtocolAssignment, answer.assignment) if answer.assignment else None
         given = frozenset[At]() if rows is None else by_id(machine, rows.assigned_partitions)
         classic = replayed.groups.get(request.group_id)
-        members = group.members() if not classic else self.of_generation(request)
+        members = group.members()
+        if classic:
+            members = {member.member_id for member in classic[-1][1].members} & self.of_generation(request)
         if not classic:
             self.promises.compare(machine, group)
             self.promises.judge(machine, group, start)
