@@ -146,7 +146,7 @@ def test_a_group_moves_to_the_consumer_protocol_and_back(shared_cluster: LocalCl
     assert not twice, "each member commits before it gives partitions back"
 
 
-@pytest.mark.parametrize("strategy", ["cooperative-sticky", "range"])
+@pytest.mark.parametrize("strategy", ["cooperative-sticky", pytest.param("range", marks=pytest.mark.long)])
 def test_a_group_goes_on_when_its_coordinator_is_killed_while_it_moves(cluster: LocalCluster, strategy: str) -> None:
     """Once on the way to the consumer protocol, and once on the way back. Records may come twice, but none that the
     group was told to be committed."""

@@ -19,6 +19,7 @@ MIGRATING: dict[str, Planted] = table(
         how=ALWAYS,
         trap="KIP-848, Upgrade; KIP-429",
         harm="what a cooperative member is about to give back is given to another one at once",
+        seeds=(2, 2),
         plan=PLAN,
     ),
     Planted(
@@ -58,7 +59,7 @@ MIGRATING: dict[str, Planted] = table(
         how=Gives("members[0].member_id"),
         trap="KIP-848, Downgrade",
         harm="nobody consumes what the last member of the consumer protocol had",
-        seeds=(1, 1),
+        seeds=(2, 2),
         plan=PLAN,
     ),
     Planted(
@@ -88,7 +89,6 @@ MIGRATING: dict[str, Planted] = table(
         how=Gives("False"),
         trap="KIP-848",
         harm="a classic member is not told to join again when what it waits for is free",
-        seeds=(1, 1),
         plan=PLAN,
     ),
     Planted(
@@ -103,7 +103,6 @@ MIGRATING: dict[str, Planted] = table(
         how=SKIP,
         trap="KIP-848",
         harm="classic members are taken out although they send heartbeats",
-        seeds=(1, 1),
         plan=PLAN,
     ),
     Planted(
