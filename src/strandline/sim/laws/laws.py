@@ -66,8 +66,12 @@ class Laws:
         self.metadata = Metadata(world, self.standing, self.recoveries, self.partitions)
         options = world.options
         self.permissions = Permissions(world) if options.authorizer or options.intruder_ms else None
-        # Each law says which messages it hears of, and which answers, for the most have none for it.
         self.hearing: dict[tuple[type, type], list[Hear]] = {}
+        self.answering: dict[type, list[Answer]] = {}
+        self.listen()
+
+    def listen(self) -> None:
+        """Each law says which messages it hears of, and which answers, for the most have none for it."""
         for hearing in (
             self.votes,
             self.incarnations,
@@ -82,7 +86,6 @@ class Laws:
         ):
             for which in hearing.HEARS:
                 self.hearing.setdefault(which, []).append(hearing.received)
-        self.answering: dict[type, list[Answer]] = {}
         for answering in (
             self.votes,
             self.fetches,
@@ -95,7 +98,7 @@ class Laws:
         ):
             for kind in answering.ANSWERS:
                 self.answering.setdefault(kind, []).append(answering.replies)
-        if world.options.racks:
+        if self.world.options.racks:
             self.answering.setdefault(FetchResponse, []).append(look_at_offers)
 
     def starts(self, machine: Machine) -> None:
