@@ -119,6 +119,12 @@ class SyncFailed(Value, frozen=True):
         return DiskFull(self.why) if self.is_full else DiskError(self.why)
 
 
+class Warmed(Value, frozen=True):
+    """What a `Warm` named was read into the page cache, or could not be: whoever reads it now learns why."""
+
+    token: Token
+
+
 class Probed(Value, frozen=True):
     """The outcome of a `Probe`: None if something accepted the connection."""
 
@@ -132,7 +138,7 @@ class Disconnected(Value, frozen=True):
     connection: int
 
 
-Event = Received | Answered | Failed | Synced | SyncFailed | Probed | Disconnected
+Event = Received | Answered | Failed | Synced | SyncFailed | Warmed | Probed | Disconnected
 
 # --- effects
 
@@ -178,6 +184,19 @@ class Save(Value, frozen=True):
 
     def __post_init__(self) -> None:
         assert self.path and self.since >= 0
+
+
+class Warm(Value, frozen=True):
+    """Read `size` bytes of a file from `position` into the page cache, where nobody waits for it; begin to read what
+    follows; and answer `Warmed(token)`. Nothing is changed by it."""
+
+    path: str
+    position: int
+    size: int
+    token: Token
+
+    def __post_init__(self) -> None:
+        assert self.position >= 0 and self.size > 0
 
 
 class Remove(Value, frozen=True):
@@ -305,6 +324,7 @@ Effect = (
     | Throttle
     | Sync
     | Save
+    | Warm
     | Remove
     | Probe
     | Close

@@ -1,7 +1,9 @@
 """The ports through which the pure core reaches a disk, and randomness.
 
-Disk calls are direct (the page cache is fast) with one exception: making bytes durable is an *effect*
+Disk calls are direct (the page cache is fast) with two exceptions. Making bytes durable is an *effect*
 (`base.effects.Sync`, `Save`) that the driver answers with `Synced`, so that a simulated crash can fall between any two.
+And who may ask for old records asks first whether they are cached (`File.is_cached`): if not, `base.effects.Warm` has
+them read where nobody waits.
 Only `Disk.sync` is immediate; it is for start-up and shutdown, when nobody waits for an answer.
 """
 
@@ -33,6 +35,10 @@ class File(Protocol):
 
     def read(self, position: int, size: int) -> memoryview:
         """At most `size` bytes from `position`; fewer at the end of the file."""
+        ...
+
+    def is_cached(self, position: int, size: int) -> bool:
+        """Would a `read` there return without waiting for the medium, as far as a few of its pages show?"""
         ...
 
     def size(self) -> int: ...

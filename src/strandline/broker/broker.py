@@ -3,7 +3,7 @@ controller."""
 
 from collections.abc import Mapping
 
-from strandline.base.effects import Answered, Disconnected, Effect, Failed, Failure, Report, Synced, SyncFailed
+from strandline.base.effects import Answered, Disconnected, Effect, Failed, Failure, Report, Synced, SyncFailed, Warmed
 from strandline.base.ids import BrokerEpoch, Uuid
 from strandline.base.ports import DiskError
 from strandline.base.time import Instant
@@ -92,12 +92,12 @@ class Broker:
         """This broker may lead less of the coordinators' topics than before."""
         return self.groups.follow_leadership(now) + self.transactions.follow_leadership(now)
 
-    def answered(self, event: Answered | Failed | Synced | SyncFailed, now: Instant) -> list[Effect]:
+    def answered(self, event: Answered | Failed | Synced | SyncFailed | Warmed, now: Instant) -> list[Effect]:
         if isinstance(event.token, ReplicaToken):
             if type(event.token) is FetchSent:
                 self.judge_leader(event, now)
             return self.replicas.step(event, now)
-        assert not isinstance(event, Synced | SyncFailed)
+        assert not isinstance(event, Synced | SyncFailed | Warmed)
         if isinstance(event.token, TxnToken):
             return self.transactions.step(event, now)
         if type(event.token) is not LifecycleSent:
@@ -113,7 +113,7 @@ class Broker:
             effects += self.replicas.delete_strays(now)
         return effects
 
-    def judge_leader(self, event: Answered | Failed | Synced | SyncFailed, now: Instant) -> None:
+    def judge_leader(self, event: Answered | Failed | Synced | SyncFailed | Warmed, now: Instant) -> None:
         leader = event.token.leader
         if isinstance(event, Failed) and event.why in (Failure.CLOSED, Failure.REFUSED):
             self.suspects.lost(leader, now)

@@ -36,6 +36,7 @@ from strandline.base.effects import (
     ToBroker,
     ToController,
     Token,
+    Warmed,
 )
 from strandline.base.ids import NOBODY, NodeId
 from strandline.base.ports import DiskError
@@ -317,17 +318,17 @@ class Node:
             effects += metadata.answer(self, event, now)
         return effects
 
-    def answered(self, event: Answered | Failed | Synced | SyncFailed | Probed, now: Instant) -> list[Effect]:
+    def answered(self, event: Answered | Failed | Synced | SyncFailed | Warmed | Probed, now: Instant) -> list[Effect]:
         token = event.token
         if isinstance(token, ControllerToken):
             assert self.controller is not None
             return self.controller.step(event, now)
         assert not isinstance(event, Probed), "only the controller probes"
         if isinstance(token, QuorumToken):
-            assert not isinstance(event, SyncFailed), "a node without its metadata directory ends"
+            assert not isinstance(event, SyncFailed | Warmed), "a node without its metadata directory ends"
             return self.quorum.step(event, now)
         if type(token) is Forwarded:
-            assert not isinstance(event, Synced | SyncFailed), "nothing that is passed on is written"
+            assert not isinstance(event, Synced | SyncFailed | Warmed), "nothing that is passed on is written"
             return self.forwarding.step(event, now)
         assert self.broker is not None
         return self.broker.answered(event, now)

@@ -13,7 +13,7 @@ from strandline.log.indexes.aborted import AbortedTransaction
 from strandline.log.producers import duplicates
 from strandline.log.producers.producers import Remembered
 from strandline.log.producers.transactions import Transactions
-from strandline.log.reading import NOTHING, Read, read_files
+from strandline.log.reading import NOTHING, Cold, Read, read_files
 from strandline.log.recompress import CODEC_OF, recompressed
 from strandline.log.refusals import (
     INSIDE_TRANSACTION,
@@ -237,6 +237,14 @@ class Log(StoredLog):
     ) -> Read | Refused:
         """Whole batches from the one that holds `offset`, below `upto`; at least one if `min_one` and there is one.
         `is_checked`: CORRUPT_MESSAGE where the file does not hold it as it was written."""
+        found = self.read_if_cached(offset, max_bytes, upto, min_one=min_one, is_checked=is_checked, may_wait=True)
+        assert not isinstance(found, Cold)
+        return found
+
+    def read_if_cached(
+        self, offset: int, max_bytes: int, upto: int, *, min_one: bool, is_checked: bool, may_wait: bool
+    ) -> Read | Cold | Refused:
+        """As `read`. Unless it `may_wait`: Cold instead of waiting for the medium."""
         is_inside = self.log_start_offset <= offset <= self.log_end_offset
         if offset >= upto and is_inside:
             return NOTHING
@@ -249,7 +257,16 @@ class Log(StoredLog):
                 f"Received request for offset {offset}, but we only have log segments from offset "
                 f"{self.log_start_offset} to {self.log_end_offset}.",
             )
-        return read_files(self.segments, self.gaps, offset, max_bytes, upto, min_one=min_one, is_checked=is_checked)
+        return read_files(
+            self.segments,
+            self.gaps,
+            offset,
+            max_bytes,
+            upto,
+            min_one=min_one,
+            is_checked=is_checked,
+            may_wait=may_wait,
+        )
 
     def offset_for_timestamp(self, timestamp: int) -> Found | Damaged | None:
         """The first record, at or after the log start, whose timestamp is at least `timestamp`."""

@@ -18,16 +18,35 @@ class Read(Value, frozen=True):
     size: int
 
 
+class Cold(Value, frozen=True):
+    """A read would wait for the medium: these bytes of this file are not cached."""
+
+    path: str
+    position: int
+    size: int
+
+
 NOTHING = Read((), 0)
 
 
 def read_files(
-    segments: Segments, gaps: Gaps, offset: int, max_bytes: int, upto: int, *, min_one: bool, is_checked: bool
-) -> Read | Refused:
+    segments: Segments,
+    gaps: Gaps,
+    offset: int,
+    max_bytes: int,
+    upto: int,
+    *,
+    min_one: bool,
+    is_checked: bool,
+    may_wait: bool,
+) -> Read | Cold | Refused:
     """Whole batches from the one that holds `offset`, which lies in the log. CORRUPT_MESSAGE if `is_checked` and the
-    files do not hold it as it was written."""
+    files do not hold it as it was written. Unless it `may_wait`: Cold if the first of them is not cached."""
     for segment in segments.from_offset(offset):
         segments.warmed(segment)
+        cold = None if may_wait else segment.cold_part(offset, max_bytes)
+        if cold is not None:
+            return Cold(segment.path, *cold)
         found = segment.read(offset, max_bytes, upto, min_one=min_one)
         if len(found):
             if is_checked and not begins_soundly(gaps, found, offset):

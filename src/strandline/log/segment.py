@@ -258,6 +258,12 @@ class Segment:
                 return None
         return None
 
+    def cold_part(self, offset: int, max_bytes: int) -> tuple[int, int] | None:
+        """Position and size of what a `read` from `offset` may have to wait for; None if that is cached."""
+        position = self.index.position_of(offset)
+        size = min(max_bytes + self.interval_bytes, self.size - position)
+        return (position, size) if size > 0 and not self.file.is_cached(position, size) else None
+
     def read(self, offset: int, max_bytes: int, upto: int, *, min_one: bool) -> memoryview:
         """Whole batches from the one that holds `offset`, below the offset `upto`."""
         position = self.position_of(offset)

@@ -12,7 +12,7 @@ Invariants: those of the parts, and
 
 from collections.abc import Iterable, Mapping
 
-from strandline.base.effects import Answered, Caller, Effect, Failed, ReplyTo, Synced, SyncFailed
+from strandline.base.effects import Answered, Caller, Effect, Failed, ReplyTo, Synced, SyncFailed, Warmed
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import BrokerEpoch, LeaderEpoch, NodeId, TopicIdPartition, Uuid
 from strandline.base.ports import Disk, Rng
@@ -60,6 +60,7 @@ from strandline.replica.storage.storage import Storage
 from strandline.replica.tokens import (
     AssignmentSent,
     CleanedSynced,
+    ColdRead,
     FetchSent,
     FutureSynced,
     HangingAsked,
@@ -285,8 +286,10 @@ class Replicas:
 
     # --- answers and time
 
-    def step(self, event: Answered | Failed | Synced | SyncFailed, now: Instant) -> list[Effect]:
+    def step(self, event: Answered | Failed | Synced | SyncFailed | Warmed, now: Instant) -> list[Effect]:
         match event.token, event:
+            case ColdRead() as place, Warmed():
+                return self.fetching.warmed(place, now)
             case FetchSent(), Answered() | Failed():
                 return self.fetched(event, now)
             case IsrChangeSent(), Answered() | Failed():
@@ -297,7 +300,7 @@ class Replicas:
                 return self.producing.verifying.step(event, now)
             case HangingAsked(), Answered() | Failed():
                 return self.hanging.step(event, now)
-            case RepairSent() | RepairSynced(), _:
+            case RepairSent() | RepairSynced(), Answered() | Failed() | Synced() | SyncFailed():
                 return self.scrubber.repairs.step(event, now)
             case FutureSynced(), Synced() | SyncFailed():
                 self.futures.synced(event)

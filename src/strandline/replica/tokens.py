@@ -12,6 +12,11 @@ class ReplicaToken(Value, frozen=True):
     """Whatever bears one of these is the replicas'."""
 
 
+class ColdRead(ReplicaToken, frozen=True):
+    at: TopicIdPartition
+    offset: int
+
+
 class FetchSent(ReplicaToken, frozen=True):
     leader: NodeId
     sequence: int

@@ -52,6 +52,7 @@ from strandline.server.storage.private import close_to_others
 from strandline.server.storage.remover import Remover
 from strandline.server.storage.room import LOOKS, OF_DIRECTORY, Steady, next_pause, why_no_room
 from strandline.server.storage.secret_file import secret_of
+from strandline.server.storage.warmer import Warmer
 from strandline.server.tls.listener_tls import Tls
 from strandline.server.tls.of_node import tls_of, unprotected
 from strandline.server.tls.stores import BadStore
@@ -249,6 +250,7 @@ class Driver:
         # Two threads: the metadata log's fsync must not wait for a gigabyte of somebody's records.
         self.flusher = Flusher(loop, self.disk, self.event, self.crash)
         self.data_flusher = Flusher(loop, self.disk, self.event, self.crash, is_vital=False)
+        self.warmer = Warmer(loop, self.event)
         self.remover = Remover(self.disk)
         self.full: tuple[str, ...] = ()  # log directories that the node goes on without
         self.is_short = asyncio.Event()  # of one
@@ -275,6 +277,7 @@ class Driver:
             self.peers.send,
             self.peers.probe,
             self.flush,
+            self.warmer.submit,
             self.remover.submit,
             self.await_room,
         )
@@ -360,6 +363,7 @@ class Driver:
         self.peers.close()
         self.flusher.close()
         self.data_flusher.close()
+        self.warmer.close()
         self.remover.close()
         self.disk.abandon()
 
@@ -452,7 +456,7 @@ def tune_garbage_collection() -> None:
     """What exists now (code, tables, the loaded image) lives as long as the process: take it out of every later
     collection. Messages and events are free of cycles and die by reference count, so collections find little, and what
     they cost is looking at what has come to stay: twice at each such object, and at all of them in the rare full run.
-    Small young generations cut the same work into steps of some milliseconds, as when a coordinator loads its groups."""
+    Small young generations cut the same work into steps of milliseconds, as when a coordinator loads its groups."""
     gc.collect()
     gc.freeze()
     gc.set_threshold(5_000, 4, 2_000)

@@ -31,6 +31,7 @@ from strandline.base.effects import (
     Send,
     Sync,
     Throttle,
+    Warm,
 )
 from strandline.base.ports import DiskError, DiskFull
 from strandline.base.time import NEVER, Instant
@@ -93,6 +94,7 @@ class Pump:
         send: Callable[[Send], None],
         probe: Callable[[Probe], None],
         flush: Callable[[Sync | Save], None],
+        warm: Callable[[Warm], None],
         remove: Callable[[Remove], None],
         await_room: Callable[[AwaitRoom], None],
     ) -> None:
@@ -100,7 +102,8 @@ class Pump:
         assert Reply not in self.perform, "connected once"
         self.perform |= {Reply: reply, Authenticated: authenticated, Throttle: throttle, Close: close}
         self.perform[Refuse] = refuse
-        self.perform |= {Send: send, Probe: probe, Sync: flush, Save: flush, Remove: remove, AwaitRoom: await_room}
+        self.perform |= {Send: send, Probe: probe, Sync: flush, Save: flush}
+        self.perform |= {Warm: warm, Remove: remove, AwaitRoom: await_room}
 
     def event(self, event: Event) -> None:
         self.run(self.node.step, event)

@@ -8,8 +8,9 @@ from strandline.sim.world.disk import has_long_name
 
 
 class DictFile:
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, disk: "DictDisk") -> None:
         self.path = path
+        self.disk = disk
         self.content = bytearray()
 
     def append(self, buffers: Sequence[Buffer]) -> int:
@@ -23,6 +24,9 @@ class DictFile:
 
     def read(self, position: int, size: int) -> memoryview:
         return memoryview(bytes(self.content[position : position + size]))
+
+    def is_cached(self, position: int, size: int) -> bool:
+        return self.path not in self.disk.cold
 
     def size(self) -> int:
         return len(self.content)
@@ -41,11 +45,12 @@ class DictDisk:
         self.synced: list[str] = []
         self.counts: dict[str, int] = {}
         self.boot = "boot 1"
+        self.cold: set[str] = set()  # files that are not in the page cache
 
     def open(self, path: str) -> DictFile:
         refuse(path)
         assert path.rpartition("/")[0] in self.directories, path
-        return self.files.setdefault(path, DictFile(path))
+        return self.files.setdefault(path, DictFile(path, self))
 
     def exists(self, path: str) -> bool:
         return path in self.files or path in self.directories
@@ -81,7 +86,7 @@ class DictDisk:
 
     def write_file(self, path: str, content: bytes) -> None:
         refuse(f"{path}.tmp")
-        file = self.files[path] = DictFile(path)
+        file = self.files[path] = DictFile(path, self)
         file.content += content
 
     def save(self, path: str, content: bytes) -> None:

@@ -22,6 +22,7 @@ from strandline.replica.serving.contexts import NO_SESSION, Context, Interest, P
 from strandline.replica.serving.hints import LeaderHints
 from strandline.replica.serving.reading import Collected, Reading, is_news
 from strandline.replica.serving.sessions import Sessions
+from strandline.replica.tokens import ColdRead
 from strandline.wire.messages.records.fetch import (
     FetchableTopicResponse,
     FetchRequest,
@@ -32,6 +33,7 @@ from strandline.wire.messages.records.fetch import (
 from strandline.wire.schema import RecordsValue
 
 TOPIC_IDS_SINCE = 13
+COLD_WAIT_MS = 5_000  # for what a slow medium does not give
 REPLICA_STATE_SINCE = 15
 UNKNOWN = -1
 NONE = int(ErrorCode.NONE)
@@ -88,12 +90,14 @@ class Fetching:
         if (
             collected.is_urgent
             or collected.size >= parked.min_bytes
-            or request.max_wait_ms <= 0
+            or (request.max_wait_ms <= 0 and not collected.is_cold)
             or not context.interests
         ):
             effects.append(self.reply(parked, collected, now))
         else:
-            self.park(parked, collected, request.max_wait_ms, now)
+            # Records that are there are waited for, whatever the client says about those that are to come.
+            wait = max(request.max_wait_ms, COLD_WAIT_MS) if collected.is_cold else request.max_wait_ms
+            self.park(parked, collected, wait, now)
         return effects
 
     def record(self, context: Context, named: list[Interest], effects: list[Effect], now: Instant) -> None:
@@ -174,7 +178,7 @@ class Fetching:
     def reply(self, parked: ParkedFetch, collected: Collected, now: Instant) -> Effect:
         assert not parked.done
         context = parked.context
-        parts, size, _, unread = collected
+        parts, size, _, unread, _ = collected
         is_consumer = context.replica < 0
         if not is_consumer:
             self.count_replicated(collected, now)
@@ -305,6 +309,15 @@ class Fetching:
                 if collected.is_urgent or collected.size >= parked.min_bytes:
                     effects.append(self.reply(parked, collected, now))
 
+    def warmed(self, place: ColdRead, now: Instant) -> list[Effect]:
+        """What a slow medium had is cached: whatever waits for it is looked at anew."""
+        effects: list[Effect] = []
+        for parked in self.reading.cold.done(place):
+            collected = self.reading.collect(parked, now)
+            if collected.is_urgent or collected.size >= parked.min_bytes or not collected.is_cold:
+                effects.append(self.reply(parked, collected, now))
+        return effects
+
     def copied(self, hosted: Hosted, effects: list[Effect], now: Instant) -> None:
         """A follower's log or high watermark has moved: consumers that read it here may have something to read.
         `effects`: see `record`."""
@@ -356,6 +369,7 @@ class Fetching:
 
     def check(self) -> None:
         self.sessions.check()
+        self.reading.cold.check()
         assert sum(session.parked is not None for session in self.sessions.sessions.values()) <= self.waiting
         for node, contexts in self.parked_followers.items():
             assert all(context.parked is not None and context.replica == node for context in contexts)

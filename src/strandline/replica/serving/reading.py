@@ -19,13 +19,14 @@ from strandline.base.errors import ErrorCode
 from strandline.base.ids import LeaderEpoch, NodeId
 from strandline.base.ports import DiskError
 from strandline.base.time import Instant
-from strandline.log.reading import Read
+from strandline.log.reading import Cold, Read
 from strandline.log.refusals import Refused
 from strandline.replica.hosting.follower import Follower
 from strandline.replica.hosting.host import Host
 from strandline.replica.hosting.hosted import Hosted, leader_epoch_error
 from strandline.replica.hosting.leader import Leader
 from strandline.replica.quota import Quota
+from strandline.replica.serving.cold import ColdReads
 from strandline.replica.serving.contexts import NO_SESSION, Interest, ParkedFetch
 from strandline.replica.serving.hints import LeaderHints
 from strandline.replica.serving.selection import SELECTORS, preferred_read_replica
@@ -40,7 +41,8 @@ class Collected(NamedTuple):
     parts: list[tuple[Interest, PartitionData]]
     size: int
     is_urgent: bool
-    unread: list[Interest]  # they have records, but the limits or the quota were reached
+    unread: list[Interest]  # they have records, but the limits or the quota were reached, or they are not cached
+    is_cold: bool = False  # some are not cached, and are being read
 
 
 class Reading:
@@ -49,6 +51,7 @@ class Reading:
         self.hints = hints
         self.quota = quota
         self.answers = host.answers
+        self.cold = ColdReads(host.timers)
         self.select = SELECTORS[host.config.replica_selector]
 
     def resolve(self, interest: Interest) -> Hosted | None:
@@ -74,7 +77,7 @@ class Reading:
         has_quota, committed = is_follower and self.quota.throttled, parked.read_committed
         parts: list[tuple[Interest, PartitionData]] = []
         unread: list[Interest] = []
-        size, left, is_urgent = 0, parked.max_bytes, False
+        size, left, is_urgent, is_cold = 0, parked.max_bytes, False, False
         if left > self.answers.answer_max and not is_follower:
             left = parked.cut_to(self.answers.answer_max)
         for interest in list(context.dirty) if incremental else context.interests.values():
@@ -98,6 +101,9 @@ class Reading:
                 if (left > 0 or size == left) and not (has_quota and self.is_held_back(hosted, context.replica, now)):
                     limit = interest.max_bytes if interest.max_bytes < left else left
                     read = self.read(hosted, interest.offset, limit, upto, size == 0, now)
+                if isinstance(read, Cold):
+                    self.cold.wait(hosted.at, interest.offset, read, parked, now)
+                    read, is_cold = None, True
                 if isinstance(read, Refused):
                     parts.append((interest, self.refusal(interest, read.error)))
                     is_urgent = True
@@ -116,7 +122,7 @@ class Reading:
                 parts.append((interest, served(interest, role, stable_end, () if committed else None, EMPTY)))
             else:
                 context.dirty.pop(interest, None)
-        return Collected(parts, size, is_urgent, unread)
+        return Collected(parts, size, is_urgent, unread, is_cold)
 
     def decided(
         self, interest: Interest, row: PartitionData, role: Leader | Follower, read: Read, now: Instant
@@ -138,12 +144,17 @@ class Reading:
 
     def read(
         self, hosted: Hosted, offset: int, max_bytes: int, upto: int, min_one: bool, now: Instant
-    ) -> Read | Refused:
+    ) -> Read | Cold | Refused:
+        may_wait = self.cold.may_wait(hosted.at, offset)
         try:
-            read = hosted.log.read(offset, max_bytes, upto=upto, min_one=min_one, is_checked=True)
+            read = hosted.log.read_if_cached(
+                offset, max_bytes, upto, min_one=min_one, is_checked=True, may_wait=may_wait
+            )
         except DiskError as error:
             self.host.fail(hosted.directory, error)
             return Refused(ErrorCode.KAFKA_STORAGE_ERROR, "")
+        if may_wait:
+            self.cold.found(hosted.at, offset)
         if type(read) is Refused and read.error is ErrorCode.CORRUPT_MESSAGE:
             self.host.suspects.add(hosted, offset, now)
         return read

@@ -1,4 +1,5 @@
-"""Which seeds have an authorizer whose ACLs change under way, and which meet somebody who forges what nodes send."""
+"""Which seeds have an authorizer whose ACLs change under way, which meet somebody who forges what nodes send, and which
+read from a slow medium."""
 
 from random import Random
 
@@ -8,6 +9,7 @@ from strandline.sim.world.options import Options
 
 SECURED = ("authorizer", "intruder", "both")
 FIRST_SECURED = 30_000_001  # seeds before it are those that planted bugs, plans and regressions are recorded with
+FIRST_COLD = 50_000_001
 
 
 def has_authorizer(seed: int) -> bool:
@@ -28,3 +30,11 @@ def secured(seed: int, options: Options, *, authorizer: bool | None = None, intr
         pause_ms = Random(f"{seed} forging").choice((5, 20, 20, 60))
         options = structs.replace(options, intruder_ms=pause_ms)
     return options
+
+
+def cold(seed: int, options: Options) -> Options:
+    """In half of the later seeds some old records are not in the page cache."""
+    rng = Random(f"{seed} cold")
+    if seed < FIRST_COLD or rng.randrange(2):
+        return options
+    return structs.replace(options, cold_percent=rng.choice((5, 30, 100)), cold_ms=rng.choice((5, 50, 300)))

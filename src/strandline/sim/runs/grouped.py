@@ -15,6 +15,7 @@ SETTINGS = {
     "group.consumer.session.timeout.ms": "2500",
     "group.min.session.timeout.ms": "100",
     "group.initial.rebalance.delay.ms": "50",
+    "offsets.retention.minutes": "10080",  # a clock that jumps must not end it: members believe that positions stay
 }
 
 

@@ -77,6 +77,7 @@ class SimDisk:
         self.changes = 0  # grows with all that may change what files have, whoever does it
         self.restore(Image({}))
         self.is_of_another_day = False  # its content was brought back
+        self.draw_cached: Callable[[], bool] = lambda: True  # is what a Fetch asks for in the page cache?
 
     # --- files
 

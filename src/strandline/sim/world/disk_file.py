@@ -1,6 +1,6 @@
 """One open file of a simulated disk. Like the real one it knows its own end, and appends there."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from strandline.base.ports import Buffer, DiskFull
@@ -21,6 +21,8 @@ class Volume(Protocol):
     @property
     def is_limited(self) -> bool: ...
     def refuse(self, path: str) -> None: ...
+    @property
+    def draw_cached(self) -> Callable[[], bool]: ...
     def burn(self, what: str = "") -> None: ...
     def room_for(self, path: str) -> int: ...
     def resized(self, content: Content, before: int) -> None: ...
@@ -79,6 +81,9 @@ class SimFile:
             found = bytes(view[position : min(position + size, self.end)])
         self.disk.bytes_read += len(found)
         return memoryview(found)
+
+    def is_cached(self, position: int, size: int) -> bool:
+        return self.disk.draw_cached()
 
     def size(self) -> int:
         return self.end

@@ -29,6 +29,7 @@ from strandline.base.effects import (
     Synced,
     SyncFailed,
     Throttle,
+    Warm,
 )
 from strandline.base.ids import NodeId, TopicIdPartition, Uuid
 from strandline.base.ports import DiskError, DiskFull
@@ -46,6 +47,7 @@ from strandline.replica.tokens import ReplicaToken
 from strandline.sim.world.connection import Station
 from strandline.sim.world.disk import PowerLost, SimDisk
 from strandline.sim.world.ground import Ground
+from strandline.sim.world.page_cache import PageCache
 from strandline.sim.world.timeline import Clock
 from strandline.sim.world.trace import Kind
 from strandline.sim.world.violation import Violation
@@ -108,6 +110,7 @@ class Machine(Station):
         self.settings = settings | own
         self.config = NodeConfig.from_properties(self.settings)
         self.disk = SimDisk((METADATA_DIR, *self.config.log_dirs))
+        self.cache = PageCache(world, self)
         self.clock = Clock(world.time, drift_ppm=self.drawn(world.options.drift_ppm))
         self.node: Node | None = None
         self.armed = self.due = NEVER  # `due`: the deadline that the node had after what it did last
@@ -269,6 +272,8 @@ class Machine(Station):
                 self.network.count(effect.content if isinstance(effect, Save) else "\n".join(effect.paths).encode())
                 self.flushes.append(effect)
                 self.flush()
+            case Warm():
+                self.cache.warm(effect)
             case Remove(paths=paths):
                 life = self.life
                 self.world.time.later(self.world.options.sync_ms, lambda: self.remove(paths, life))

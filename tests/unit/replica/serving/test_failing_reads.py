@@ -74,7 +74,7 @@ def test_for_a_follower_that_is_answered_at_an_append(jbod: Jbod) -> None:
     jbod.commit(r.BrokerRegistrationChangeRecord(broker_id=2, broker_epoch=102, fenced=1))
     hosted = hosted_on(jbod, 1)
     assert fetch_as_follower(jbod, hosted.log.log_end_offset)() is None
-    hosted.log.read = fail  # type: ignore[method-assign]
+    hosted.log.read_if_cached = fail  # type: ignore[method-assign]
     assert jbod.produce(1)().error_code == E.KAFKA_STORAGE_ERROR, "nothing is promised of a log that has failed"
     assert jbod.nodes[NodeId(1)].host.partitions.find(AT) is None
 
@@ -84,7 +84,7 @@ def test_for_a_consumer_that_waits_where_a_leadership_begins(jbod: Jbod) -> None
     hosted = hosted_on(jbod, 1)
     waiting = jbod.consume(1, 0, max_wait_ms=60_000, min_bytes=1 << 20)
     assert waiting() is None
-    hosted.log.read = fail  # type: ignore[method-assign]
+    hosted.log.read_if_cached = fail  # type: ignore[method-assign]
     jbod.change(leader=1)
     assert waiting().error_code == E.KAFKA_STORAGE_ERROR
     assert jbod.nodes[NodeId(1)].host.partitions.find(AT) is None
@@ -98,7 +98,7 @@ def test_for_a_consumer_that_waits_for_a_commit_while_records_are_deleted(jbod: 
     written, waiting = jbod.produce(1), jbod.consume(1, end, max_wait_ms=60_000)
     deleted = delete_records(jbod, 0)
     assert (written(), waiting(), deleted()) == (None, None, None)
-    hosted.log.read = fail  # type: ignore[method-assign]
+    hosted.log.read_if_cached = fail  # type: ignore[method-assign]
     if moves_by == "fetch":
         fetch_as_follower(jbod, end + 1, 1, max_wait_ms=0)
     else:
@@ -143,7 +143,7 @@ def test_what_is_answered_because_a_directory_has_failed_may_find_that_another_o
     batch = first.log.read(0, 1 << 20, upto=2, min_one=True).buffers[0]  # type: ignore[union-attr]
     second.log.append_as_leader(batch, 0, jbod.now)
     second.role.advance(jbod.now)  # type: ignore[union-attr]
-    second.log.read = fail  # type: ignore[method-assign]
+    second.log.read_if_cached = fail  # type: ignore[method-assign]
     assert waiting() is None
     host.fail(first.directory, DiskError("/d0/t-0: Input/output error"))
     jbod.perform(NodeId(1), [])

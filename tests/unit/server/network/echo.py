@@ -23,6 +23,7 @@ from strandline.server.pump import Pump
 from strandline.server.storage.disk import RealDisk
 from strandline.server.storage.flusher import Flusher
 from strandline.server.storage.remover import Remover
+from strandline.server.storage.warmer import Warmer
 from strandline.server.tls.listener_tls import ListenerTls
 from strandline.wire.frame import decode_response, encode_request
 from strandline.wire.messages.groups.heartbeat import HeartbeatRequest, HeartbeatResponse
@@ -118,6 +119,7 @@ class Rig:
             self.peers.send,
             self.peers.probe,
             self.flusher.submit,
+            Warmer(self.loop, self.pump.event).submit,
             self.remover.submit,
             lambda effect: self.short.extend(effect.paths),
         )

@@ -1,0 +1,106 @@
+"""Records that are not in the page cache: a Fetch waits for them as for new ones, and nobody waits for the medium."""
+
+from typing import Any
+
+import pytest
+from tests.unit.replica.asking import ask, offsets_in
+from tests.unit.replica.conftest import AT, World
+
+from strandline.base.effects import Warm, Warmed
+from strandline.base.errors import ErrorCode
+from strandline.base.ids import NodeId
+from strandline.replica.serving import cold
+from strandline.replica.serving.fetching import COLD_WAIT_MS
+from strandline.wire.messages.records.delete_records import (
+    DeleteRecordsPartition,
+    DeleteRecordsRequest,
+    DeleteRecordsTopic,
+)
+
+ME = NodeId(1)
+
+
+@pytest.fixture
+def alone() -> World:
+    """One broker, whose log of three batches is in no memory."""
+    world = World(1)
+    world.create(replicas=(1,))
+    for _ in range(3):
+        world.produce(1)
+    world.run(100)
+    hosted(world).log.tail.clear()
+    world.disks[ME].cold.add(path(world))
+    return world
+
+
+def hosted(world: World) -> Any:
+    return world.nodes[ME].host.partitions.find(AT)
+
+
+def path(world: World) -> str:
+    return str(hosted(world).log.segments.active.path)
+
+
+def asked(world: World) -> list[Warm]:
+    """What the driver is to read, by now."""
+    world.run(1)
+    return [effect for _, effect in world.sent_by if isinstance(effect, Warm)]
+
+
+def warmed(world: World, effect: Warm) -> None:
+    world.perform(ME, world.nodes[ME].step(Warmed(effect.token), world.now))
+
+
+def test_a_fetch_waits_until_what_it_asks_for_was_read_elsewhere_even_if_its_client_does_not_wait(alone: World) -> None:
+    answer = alone.consume(1, 1)
+    assert answer() is None
+    (effect,) = asked(alone)
+    assert (effect.path, effect.position) == (path(alone), 0)
+    assert effect.size == hosted(alone).log.segments.active.size
+    warmed(alone, effect)
+    assert offsets_in(answer().records) == [1, 2], "although it is out of the cache again"
+    alone.consume(1, 1)
+    assert len(asked(alone)) == 2, "the next one asks anew"
+
+
+def test_what_several_ask_for_is_read_once(alone: World) -> None:
+    answers = [alone.consume(1, 0, max_wait_ms=500) for _ in range(3)]
+    (effect,) = asked(alone)
+    warmed(alone, effect)
+    assert [offsets_in(answer().records) for answer in answers] == [[0, 1, 2]] * 3
+
+
+def test_a_fetch_that_has_waited_long_enough_gets_nothing_and_the_next_one_reads(alone: World) -> None:
+    first = alone.consume(1, 0, max_wait_ms=500)
+    (effect,) = asked(alone)
+    alone.run(COLD_WAIT_MS)
+    assert (first().error_code, first().records) == (0, b"")
+    second = alone.consume(1, 0)
+    assert second() is None
+    warmed(alone, effect)
+    assert offsets_in(second().records) == [0, 1, 2]
+    assert asked(alone) == [effect]
+
+
+def test_what_has_become_of_the_partition_meanwhile_decides(alone: World) -> None:
+    answer = alone.consume(1, 0)
+    (effect,) = asked(alone)
+    gone = DeleteRecordsTopic(name="t", partitions=(DeleteRecordsPartition(partition_index=0, offset=2),))
+    ask(alone, 1, "delete_records", DeleteRecordsRequest(topics=(gone,), timeout_ms=1_000), 2)
+    warmed(alone, effect)
+    assert answer().error_code == ErrorCode.OFFSET_OUT_OF_RANGE
+    answer = alone.consume(1, 2)
+    (_, effect) = asked(alone)
+    alone.change(leader=2)
+    assert offsets_in(answer().records) == [], "at once, by the follower that it is now"
+    warmed(alone, effect)
+
+
+def test_what_nobody_comes_back_to_is_forgotten_some_time(alone: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cold, "WARMED_MAX", 1)
+    for offset in (0, 1):
+        alone.consume(1, offset)
+    for effect in asked(alone):
+        alone.run(COLD_WAIT_MS)
+        warmed(alone, effect)
+    assert [place.offset for place in alone.nodes[ME].fetching.reading.cold.warmed] == [1]
