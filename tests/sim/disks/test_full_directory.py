@@ -8,8 +8,9 @@ from strandline.base.ports import DiskFull
 from strandline.log.evidence.clean_shutdown import FILE
 from strandline.metadata.image import RECOVERED, Partition
 from strandline.metadata.losses import CAUSES, Cause
-from strandline.sim.world.machine import ROOM_CHECK_MS, STEADY_LOOKS, Machine
+from strandline.sim.world.machine import Machine
 from strandline.sim.world.options import Options
+from strandline.sim.world.room import CHECK_MS, STEADY_LOOKS
 
 TWO = Options(settings=SETTINGS | {"min.insync.replicas": "2"}, log_dirs=2, elr=True)
 PAIRS = 12
@@ -149,9 +150,9 @@ def test_it_does_not_come_back_for_a_moment_of_room() -> None:
     before, root = epoch(play, machine), fill(play, machine)
     for _ in range(5):
         machine.make_room()
-        play.run((STEADY_LOOKS - 1) * ROOM_CHECK_MS - 1)
+        play.run((STEADY_LOOKS - 1) * CHECK_MS - 1)
         machine.disk.filled[root] = None
-        play.run(ROOM_CHECK_MS + 1)
+        play.run(CHECK_MS + 1)
     assert epoch(play, machine) == before
     play.end()
 

@@ -3,7 +3,8 @@
 import pytest
 from tests.sim.play import Play
 
-from strandline.sim.world.machine import ROOM_CHECK_MS, Machine
+from strandline.sim.world.machine import Machine
+from strandline.sim.world.room import CHECK_MS
 
 
 def fill(machine: Machine) -> None:
@@ -25,7 +26,7 @@ def test_a_leader_without_room_leaves_and_comes_back_by_itself_when_there_is_som
     play.run(3_000)
     assert not machine.is_running, "there is none yet"
     machine.make_room()
-    play.run(ROOM_CHECK_MS + 1)
+    play.run(CHECK_MS + 1)
     assert machine.is_running
     play.heal()
     play.end()
@@ -51,7 +52,7 @@ def test_a_little_room_is_not_enough() -> None:
     play.run(5_000)
     assert not machine.is_running
     machine.disk.capacity = machine.disk.used * 30
-    play.run(2 * ROOM_CHECK_MS)
+    play.run(2 * CHECK_MS)
     assert machine.is_running
     machine.make_room()
     play.end()

@@ -40,10 +40,10 @@ from strandline.broker.node import Node
 from strandline.broker.parts import prepare
 from strandline.log.directory import DirectoryMeta, write_meta
 from strandline.log.evidence.wholeness import distrust
-from strandline.log.files.room import needed_room
 from strandline.quorum.tokens import LogSynced
 from strandline.replica.hosting.hosted import Hosted
 from strandline.replica.tokens import ReplicaToken
+from strandline.sim.world import room
 from strandline.sim.world.connection import Station
 from strandline.sim.world.disk import PowerLost, SimDisk
 from strandline.sim.world.ground import Ground
@@ -54,8 +54,6 @@ from strandline.sim.world.violation import Violation
 
 METADATA_DIR = "/m"
 CLUSTER_ID = "sim-cluster-000000000A"
-ROOM_CHECK_MS = 300
-STEADY_LOOKS = 2  # that must find room in a row, before a node stops for a directory
 
 
 class Watch(Protocol):
@@ -436,42 +434,18 @@ class Machine(Station):
         """As the real driver does: the process stays, and begins a node anew when there is room."""
         self.stop(f"disk full: {error}")
         self.waits_for_room = True
-        life = self.life
-
-        def look() -> None:
-            if not self.waits_for_room or life != self.life:
-                return
-            if all(map(self.has_room, self.disk.roots)):
-                self.note(Kind.REPORT, "comes back: there is room")
-                self.start()
-            else:
-                self.world.time.later(ROOM_CHECK_MS, look)
-
-        self.world.time.later(ROOM_CHECK_MS, look)
+        room.wait_without_node(self)
 
     def await_room(self, paths: tuple[str, ...]) -> None:
         """As the real driver does: when there has been room for a while, the node stops in order and begins anew."""
-        life, self.awaited = self.life, paths
+        self.awaited = paths
+        room.wait_with_node(self, paths)
 
-        def look(looks: int) -> None:
-            if life != self.life or not self.is_running or self.awaited is not paths:
-                return
-            has_room = any(path not in self.disk.failing and self.has_room(path) for path in paths)
-            looks = looks + 1 if has_room else 0
-            if looks < STEADY_LOOKS or self.is_paused:
-                self.world.time.later(ROOM_CHECK_MS, lambda: look(looks))
-            else:
-                with self.world.holding("there is room"):
-                    self.world.laws.comes_back(self)
-                self.comes_back = True
-                self.shut_down()
-
-        self.world.time.later(ROOM_CHECK_MS, lambda: look(0))
-
-    def has_room(self, path: str) -> bool:
-        with self.disk.observed():
-            total, free = self.disk.usage(path)
-        return total < 0 or free >= needed_room(total)
+    def begin_anew(self) -> None:
+        with self.world.holding("there is room"):
+            self.world.laws.comes_back(self)
+        self.comes_back = True
+        self.shut_down()
 
     def kill(self) -> None:
         self.waits_for_room = self.comes_back = False
