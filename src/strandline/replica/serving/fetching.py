@@ -354,10 +354,11 @@ class Fetching:
             parked = key.context.parked
             if parked is not None and not parked.done:
                 effects += self.answer(parked, now)
-        if hosted.gone:
-            hosted.unwatch_all()
+        if type(hosted.role) is not Leader or hosted.gone:
             for candidates in self.out_of_sync.values():
                 candidates.pop(hosted, None)  # a follower that is dead does not ask any more
+        if hosted.gone:
+            hosted.unwatch_all()
         return effects
 
     def leads_anew(self, leader: Leader, now: Instant) -> None:

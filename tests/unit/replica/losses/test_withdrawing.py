@@ -401,3 +401,14 @@ def role_of(world: World, node: int) -> Leader | Follower | None:
     hosted = replicas.host.partitions.find(AT)
     assert hosted is not None
     return hosted.role
+
+
+def test_a_leader_that_withdraws_waits_for_no_follower_any_more(world: World) -> None:
+    world.cut.add(NodeId(3))
+    world.change(isr=(1, 2))
+    leader = world.nodes[NodeId(1)]
+    assert leader.fetching.out_of_sync[NodeId(3)]
+    world.perform(NodeId(1), leader.withdrawing.withdraw(AT, 2, 4, world.now))
+    taken(world, 1, leader=2, isr=(2,))
+    assert world.row(1)[0] == "follower", "it begins again, with another log"
+    assert not leader.fetching.out_of_sync[NodeId(3)]
