@@ -1,8 +1,7 @@
 """One node: a broker, a controller, or both, as one pure machine.
 
-`step` takes one event, lets the machine concerned handle it, and then carries its consequences to the others in a fixed
-order until nothing moves any more: quorum → committed metadata → controller, replicas, groups, lifecycle. What comes
-out is a list of effects for the driver.
+`step` takes one event, lets the machine concerned handle it, and carries its consequences to the others in their order
+until nothing moves any more: quorum → committed metadata → controller, replicas, groups, lifecycle. Effects come out.
 
 Four internal shortcuts never reach the driver:
   - `ToController` becomes a `Send`, or is handed straight to this node's own active controller;

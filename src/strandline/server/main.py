@@ -291,8 +291,7 @@ class Driver:
         await self.net.serve()
         for name, endpoint in where.items():
             log.info("node %d listens on %s://%s:%d", self.config.node_id, name, endpoint.host, endpoint.port)
-        open_to_all = unprotected(self.config, list(where.items()))
-        if open_to_all:
+        if open_to_all := unprotected(self.config, list(where.items())):
             log.warning(
                 "whoever can reach %s can read, write and administer this cluster: these listeners are PLAINTEXT and"
                 " not on loopback. Use SSL or SASL_SSL, or listen on 127.0.0.1",

@@ -44,6 +44,7 @@ class ColdReads:
             self.new.append(Warm(cold.path, cold.position, cold.size, place))
             self.ask.set(now)
         self.under_way[place][parked] = None
+        parked.is_cold = True
 
     def take(self, now: Instant) -> list[Effect]:
         del now

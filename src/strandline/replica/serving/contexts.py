@@ -156,6 +156,7 @@ class ParkedFetch:
         "context",
         "done",
         "is_answered_soon",
+        "is_cold",
         "listener",
         "max_bytes",
         "min_bytes",
@@ -181,6 +182,7 @@ class ParkedFetch:
         self.read_committed = request.isolation_level == READ_COMMITTED
         self.size = 0  # what was there, and what has been appended since: the answer may have less
         self.is_answered_soon = False
+        self.is_cold = False  # some of what it asks for is not cached, and is being read
         self.done = False
 
     def cut_to(self, bytes_max: int) -> int:

@@ -90,13 +90,13 @@ class Fetching:
         if (
             collected.is_urgent
             or collected.size >= parked.min_bytes
-            or (request.max_wait_ms <= 0 and not collected.is_cold)
+            or (request.max_wait_ms <= 0 and not parked.is_cold)
             or not context.interests
         ):
             effects.append(self.reply(parked, collected, now))
         else:
             # Records that are there are waited for, whatever the client says about those that are to come.
-            wait = max(request.max_wait_ms, COLD_WAIT_MS) if collected.is_cold else request.max_wait_ms
+            wait = max(request.max_wait_ms, COLD_WAIT_MS) if parked.is_cold else request.max_wait_ms
             self.park(parked, collected, wait, now)
         return effects
 
@@ -178,7 +178,7 @@ class Fetching:
     def reply(self, parked: ParkedFetch, collected: Collected, now: Instant) -> Effect:
         assert not parked.done
         context = parked.context
-        parts, size, _, unread, _ = collected
+        parts, size, _, unread = collected
         is_consumer = context.replica < 0
         if not is_consumer:
             self.count_replicated(collected, now)
@@ -313,8 +313,9 @@ class Fetching:
         """What a slow medium had is cached: whatever waits for it is looked at anew."""
         effects: list[Effect] = []
         for parked in self.reading.cold.done(place):
+            parked.is_cold = False
             collected = self.reading.collect(parked, now)
-            if collected.is_urgent or collected.size >= parked.min_bytes or not collected.is_cold:
+            if collected.is_urgent or collected.size >= parked.min_bytes or not parked.is_cold:
                 effects.append(self.reply(parked, collected, now))
         return effects
 

@@ -42,7 +42,6 @@ class Collected(NamedTuple):
     size: int
     is_urgent: bool
     unread: list[Interest]  # they have records, but the limits or the quota were reached, or they are not cached
-    is_cold: bool = False  # some are not cached, and are being read
 
 
 class Reading:
@@ -77,7 +76,7 @@ class Reading:
         has_quota, committed = is_follower and self.quota.throttled, parked.read_committed
         parts: list[tuple[Interest, PartitionData]] = []
         unread: list[Interest] = []
-        size, left, is_urgent, is_cold = 0, parked.max_bytes, False, False
+        size, left, is_urgent = 0, parked.max_bytes, False
         if left > self.answers.answer_max and not is_follower:
             left = parked.cut_to(self.answers.answer_max)
         for interest in list(context.dirty) if incremental else context.interests.values():
@@ -100,10 +99,7 @@ class Reading:
                 read = None
                 if (left > 0 or size == left) and not (has_quota and self.is_held_back(hosted, context.replica, now)):
                     limit = interest.max_bytes if interest.max_bytes < left else left
-                    read = self.read(hosted, interest.offset, limit, upto, size == 0, now)
-                if isinstance(read, Cold):
-                    self.cold.wait(hosted.at, interest.offset, read, parked, now)
-                    read, is_cold = None, True
+                    read = self.read(hosted, interest.offset, limit, upto, parked, now, min_one=size == 0)
                 if isinstance(read, Refused):
                     parts.append((interest, self.refusal(interest, read.error)))
                     is_urgent = True
@@ -122,7 +118,7 @@ class Reading:
                 parts.append((interest, served(interest, role, stable_end, () if committed else None, EMPTY)))
             else:
                 context.dirty.pop(interest, None)
-        return Collected(parts, size, is_urgent, unread, is_cold)
+        return Collected(parts, size, is_urgent, unread)
 
     def decided(
         self, interest: Interest, row: PartitionData, role: Leader | Follower, read: Read, now: Instant
@@ -143,8 +139,17 @@ class Reading:
         return replace(row, aborted_transactions=aborted)
 
     def read(
-        self, hosted: Hosted, offset: int, max_bytes: int, upto: int, min_one: bool, now: Instant
-    ) -> Read | Cold | Refused:
+        self,
+        hosted: Hosted,
+        offset: int,
+        max_bytes: int,
+        upto: int,
+        parked: ParkedFetch,
+        now: Instant,
+        *,
+        min_one: bool,
+    ) -> Read | Refused | None:
+        """None: it is not cached, and `parked` is looked at again when it is."""
         may_wait = self.cold.may_wait(hosted.at, offset)
         try:
             read = hosted.log.read_if_cached(
@@ -155,8 +160,12 @@ class Reading:
             return Refused(ErrorCode.KAFKA_STORAGE_ERROR, "")
         if may_wait:
             self.cold.found(hosted.at, offset)
+        if type(read) is Cold:
+            self.cold.wait(hosted.at, offset, read, parked, now)
+            return None
         if type(read) is Refused and read.error is ErrorCode.CORRUPT_MESSAGE:
             self.host.suspects.add(hosted, offset, now)
+        assert not isinstance(read, Cold)
         return read
 
     # --- instead of records
