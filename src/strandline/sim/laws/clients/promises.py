@@ -196,7 +196,9 @@ class Promises:
         group: Consumers,
         committed: int,
     ) -> None:
-        rows = group.said.get(request.member_id, [])
+        rows = list(group.said.get(request.member_id, []))
+        # An answer may be late: the group has ended since, or become a classic one.
+        rows += [gone.last for gone in group.gone if gone.member_id == request.member_id]
         if request.member_epoch == LEAVES:
             there = any(gone.member_id == request.member_id and gone.offset < committed for gone in group.gone)
             assert there or group.ended_at >= 0, (
