@@ -1,7 +1,7 @@
 """Real processes: the last broker in sync loses files while it is down, and nothing that was acknowledged is lost."""
 
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -15,6 +15,7 @@ from strandline.wire.messages.records.produce import PartitionProduceData, Produ
 from strandline.wire.messages.topics.create_topics import CreatableTopic, CreateTopicsRequest
 from strandline.wire.messages.topics.describe_topic_partitions import (
     DescribeTopicPartitionsRequest,
+    DescribeTopicPartitionsResponse,
     DescribeTopicPartitionsResponsePartition,
     TopicRequest,
 )
@@ -42,9 +43,14 @@ def write(node: NodeProcess) -> None:
 
 
 def described(node: NodeProcess) -> DescribeTopicPartitionsResponsePartition:
-    answer = asked(node, DescribeTopicPartitionsRequest(topics=(TopicRequest(name="t"),)))
-    (row,) = answer.topics[0].partitions
-    assert isinstance(row, DescribeTopicPartitionsResponsePartition)
+    """A node may hear of the topic some time after it was created."""
+
+    def partitions() -> Sequence[DescribeTopicPartitionsResponsePartition]:
+        request = DescribeTopicPartitionsRequest(topics=(TopicRequest(name="t"),))
+        found: DescribeTopicPartitionsResponse = asked(node, request)
+        return found.topics[0].partitions
+
+    (row,) = until(partitions)
     return row
 
 
