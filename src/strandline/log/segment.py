@@ -259,10 +259,14 @@ class Segment:
         return None
 
     def cold_part(self, offset: int, max_bytes: int) -> tuple[int, int] | None:
-        """Position and size of what a `read` from `offset` may have to wait for; None if that is cached."""
-        position = self.index.position_of(offset)
-        size = min(max_bytes + self.interval_bytes, self.size - position)
-        return (position, size) if size > 0 and not self.file.is_cached(position, size) else None
+        """Position and size of what a `read` from `offset` would wait for; None if that is cached. An index entry may
+        lie a large batch before it."""
+        for find in (self.index.position_of, self.position_of):
+            position = find(offset)
+            size = 0 if position is None else min(max_bytes + self.interval_bytes, self.size - position)
+            if position is not None and size > 0 and not self.file.is_cached(position, size):
+                return position, size
+        return None
 
     def read(self, offset: int, max_bytes: int, upto: int, *, min_one: bool) -> memoryview:
         """Whole batches from the one that holds `offset`, below the offset `upto`."""

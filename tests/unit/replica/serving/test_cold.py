@@ -4,13 +4,14 @@ from typing import Any
 
 import pytest
 from tests.unit.replica.asking import ask, offsets_in
-from tests.unit.replica.conftest import AT, World
+from tests.unit.replica.conftest import AT, START, World
 
 from strandline.base.effects import Warm, Warmed
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import NodeId
 from strandline.replica.serving import cold
 from strandline.replica.serving.fetching import COLD_WAIT_MS
+from strandline.wire.batch import build
 from strandline.wire.messages.records.delete_records import (
     DeleteRecordsPartition,
     DeleteRecordsRequest,
@@ -104,3 +105,17 @@ def test_what_nobody_comes_back_to_is_forgotten_some_time(alone: World, monkeypa
         alone.run(COLD_WAIT_MS)
         warmed(alone, effect)
     assert [place.offset for place in alone.nodes[ME].fetching.reading.cold.warmed] == [1]
+
+
+def test_what_lies_a_large_batch_behind_the_index_entry_is_asked_for_too(alone: World) -> None:
+    log = hosted(alone).log
+    for _ in range(3):
+        alone.produce(1, batch=build([(START, None, bytes(5_000), ())] * 2))
+    log.tail.clear()
+    segment = log.segments.active
+    (second,) = (header for header in segment.headers(0) if header.base_offset == 5)
+    assert segment.index.position_of(5) < second.position - 9_000
+    missing = second.end - 1
+    segment.file.is_cached = lambda position, size: not position <= missing < position + size
+    assert segment.cold_part(5, second.size) is not None
+    assert segment.cold_part(3, 9_000) is None
