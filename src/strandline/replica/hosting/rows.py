@@ -2,7 +2,8 @@
 
 A damaged one is reported, and counts as one without rows, as in Kafka: what it would have said is assumed at its worst.
 That cannot be for the cleaner's, since the logs that were compacted would be cut at their first gaps: its directory has
-failed, unless the marker of a clean stop has the same offsets.
+failed, unless the marker of a clean stop has the same offsets. An empty one beside which our own file of topic ids is
+missing is Kafka's, which writes its first row into it when it compacts a log.
 """
 
 from collections.abc import Generator
@@ -67,8 +68,9 @@ def read_checkpoint(
 ) -> Generator[Effect, None, Offsets | None]:
     path = f"{directory}/{file}"
     content = disk.read_file(path)
+    is_kafkas = file == CLEANED and content == b"" and not disk.exists(f"{directory}/{TOPIC_IDS}")
     try:
-        return {} if content is None else parse_offsets(content)
+        return {} if content is None or is_kafkas else parse_offsets(content)
     except Unreadable as error:
         if is_needed:
             raise DiskError(f"{path} is damaged, and compacted logs are cut without it: {error}") from None

@@ -94,6 +94,13 @@ def test_a_damaged_checkpoint_of_the_cleaner_takes_its_directory_offline(
     assert disk(jbod).read_file("/d1/cleaner-offset-checkpoint") == content
 
 
+def test_an_empty_checkpoint_of_the_cleaner_that_kafka_left_is_none(jbod: Jbod) -> None:
+    disk(jbod).write_file("/d1/cleaner-offset-checkpoint", b"")
+    disk(jbod).remove(f"/d1/{TOPIC_IDS}")
+    jbod.start(ME, clean=False)
+    assert live(jbod) == ["/d0", "/d1"]
+
+
 @pytest.mark.parametrize("file", [HIGH_WATERMARKS, RECOVERY_POINTS, LOG_STARTS, TOPIC_IDS])
 def test_a_damaged_checkpoint_is_whole_again_after_the_next_save(jbod: Jbod, file: str) -> None:
     whole = disk(jbod).read_file(f"/d1/{file}")
