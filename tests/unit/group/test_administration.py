@@ -1,6 +1,7 @@
 """Describing, listing and deleting groups, and what survives when another broker takes over."""
 
 import pytest
+from msgspec.structs import replace
 from tests.unit.group.coordination import Coordination, commit_request, join_request
 
 from strandline.base.errors import ErrorCode as E
@@ -12,6 +13,7 @@ from strandline.wire.messages.groups.delete_groups import DeleteGroupsRequest
 from strandline.wire.messages.groups.describe_groups import DescribedGroup, DescribeGroupsRequest
 from strandline.wire.messages.groups.leave_group import MemberIdentity
 from strandline.wire.messages.groups.list_groups import ListGroupsRequest
+from strandline.wire.messages.groups.offset_fetch import OffsetFetchRequest, OffsetFetchRequestGroup
 
 
 def described(c: Coordination, group_id: str = "g", version: int = 6) -> DescribedGroup:
@@ -213,3 +215,13 @@ def test_without_an_authorizer_every_client_may_do_all_with_a_group(is_asked: bo
     everything = sum(1 << operation for operation in (3, 6, 8, 10, 11))
     told = [group.authorized_operations for group in answer.groups]
     assert told == [everything if is_asked else -(1 << 31), -(1 << 31)], "of a group that is not there nothing is said"
+
+
+def test_offsets_of_the_empty_group_id_are_kept_read_and_deleted_as_in_kafka() -> None:
+    c = Coordination()
+    assert c.ask(replace(commit_request(5), group_id=""), 9).topics[0].partitions[0].error_code == E.NONE
+    asked = OffsetFetchRequest(groups=(OffsetFetchRequestGroup(group_id="", topics=None),))
+    assert c.ask(asked, 9).groups[0].topics[0].partitions[0].committed_offset == 5
+    assert c.reload().offsets[""][("t", 0)].offset == 5
+    assert c.ask(DeleteGroupsRequest(groups_names=("",))).results[0].error_code == E.NONE
+    assert c.shard.offsets == {}

@@ -37,7 +37,7 @@ class Committing:
         request, version = received.message, received.to.api_version
         if version >= answers.TOPIC_IDS_SINCE:
             request = self.topics.named(request)
-        shard: Shard | ErrorCode = self.shards.of(request.group_id) if request.group_id else ErrorCode.INVALID_GROUP_ID
+        shard = self.shards.of(request.group_id)  # also of the empty id, as in Kafka: old clients commit with it
         known = self.topics.known(request)
         why = shard if isinstance(shard, ErrorCode) else self.why_not_commit(shard, request, version, known, now)
         if why is not None or isinstance(shard, ErrorCode):
@@ -46,7 +46,6 @@ class Committing:
         if not accepted:
             return [Reply(received.to, answers.committed(request, ErrorCode.NONE, self.config, known, version))]
         keys = [(request.group_id, topic, index) for topic, index, _ in accepted]
-        assert request.group_id, "refused before"
         shard.committing.update(keys)
 
         def done(error: ErrorCode, base_offset: int, now: Instant) -> list[Effect]:
@@ -70,7 +69,6 @@ class Committing:
         known: dict[tuple[str, int], Uuid],
         now: Instant,
     ) -> ErrorCode | None:
-        assert request.group_id, "refused before"
         group = shard.groups.get(request.group_id)
         epoch = request.generation_id_or_member_epoch
         if isinstance(group, ConsumerGroup):
