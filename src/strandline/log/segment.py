@@ -261,11 +261,15 @@ class Segment:
     def cold_part(self, offset: int, max_bytes: int) -> tuple[int, int] | None:
         """Position and size of what a `read` from `offset` would wait for; None if that is cached. An index entry may
         lie a large batch before it."""
+        asked = -1
         for find in (self.index.position_of, self.position_of):
             position = find(offset)
-            size = 0 if position is None else min(max_bytes + self.interval_bytes, self.size - position)
-            if position is not None and size > 0 and not self.file.is_cached(position, size):
+            if position is None or position in (asked, self.size):
+                break
+            size = min(max(max_bytes, HEADER_SIZE) + self.interval_bytes, self.size - position)
+            if not self.file.is_cached(position, size):
                 return position, size
+            asked = position
         return None
 
     def read(self, offset: int, max_bytes: int, upto: int, *, min_one: bool) -> memoryview:

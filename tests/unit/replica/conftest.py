@@ -345,6 +345,7 @@ class World:
         request = FetchRequest(
             max_wait_ms=max_wait_ms,
             min_bytes=min_bytes,
+            max_bytes=max_bytes,
             session_epoch=-1,
             topics=(FetchTopic(topic="t", partitions=(asked,)),),
         )

@@ -119,3 +119,14 @@ def test_what_lies_a_large_batch_behind_the_index_entry_is_asked_for_too(alone: 
     segment.file.is_cached = lambda position, size: not position <= missing < position + size
     assert segment.cold_part(5, second.size) is not None
     assert segment.cold_part(3, 9_000) is None
+
+
+def test_a_fetch_of_no_bytes_waits_like_any_other(alone: World) -> None:
+    segment = hosted(alone).log.segments.active
+    segment.interval_bytes = 0
+    for limit in (-1, 0, 1):
+        position, size = segment.cold_part(0, limit)
+        assert position == 0 and size > 1
+    answer = alone.consume(1, 0, max_bytes=0)
+    warmed(alone, *asked(alone))
+    assert offsets_in(answer().records) == [0]
