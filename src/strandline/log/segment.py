@@ -259,18 +259,13 @@ class Segment:
         return None
 
     def cold_part(self, offset: int, max_bytes: int) -> tuple[int, int] | None:
-        """Position and size of what a `read` from `offset` would wait for; None if that is cached. An index entry may
-        lie a large batch before it."""
-        asked = -1
-        for find in (self.index.position_of, self.position_of):
-            position = find(offset)
-            if position is None or position in (asked, self.size):
-                break
-            size = min(max(max_bytes, HEADER_SIZE) + self.interval_bytes, self.size - position)
-            if not self.file.is_cached(position, size):
-                return position, size
-            asked = position
-        return None
+        """Position and size of what a `read` from `offset` would wait for; None if that is cached. The batch may begin
+        anywhere between two entries of the index."""
+        position, bound = self.index.position_of(offset), self.index.bound_of(offset)
+        end = self.size if bound is None else min(bound + max(max_bytes, HEADER_SIZE), self.size)
+        if position >= end or self.file.is_cached(position, end - position):
+            return None
+        return position, end - position
 
     def read(self, offset: int, max_bytes: int, upto: int, *, min_one: bool) -> memoryview:
         """Whole batches from the one that holds `offset`, below the offset `upto`."""

@@ -118,6 +118,11 @@ class OffsetIndex(SparseIndex):
         at = bisect_right(self.offsets, offset - self.base_offset)  # guard: index-points-behind
         return self.positions[at - 1] if at else 0
 
+    def bound_of(self, offset: int) -> int | None:
+        """A position at or behind the beginning of the batch that holds `offset`; None if the index knows none."""
+        at = bisect_right(self.offsets, offset - self.base_offset)
+        return self.positions[at] if at < len(self.positions) else None
+
     def truncate(self, position: int) -> None:
         """Forget the entries of batches that lie at or after `position`."""
         self.cut(bisect_right(self.positions, position - 1))
