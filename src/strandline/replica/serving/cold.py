@@ -28,7 +28,7 @@ class ColdReads:
 
     def may_wait(self, at: TopicIdPartition, offset: int) -> bool:
         """Has a read from there been waited for already?"""
-        return bool(self.warmed) and ColdRead(at, offset) in self.warmed
+        return ColdRead(at, offset) in self.warmed
 
     def found(self, at: TopicIdPartition, offset: int) -> None:
         """A Fetch that might wait has read from there."""

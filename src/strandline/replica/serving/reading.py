@@ -150,7 +150,7 @@ class Reading:
         min_one: bool,
     ) -> Read | Refused | None:
         """None: it is not cached, and `parked` is looked at again when it is."""
-        may_wait = self.cold.may_wait(hosted.at, offset)
+        may_wait = self.cold.may_wait(hosted.at, offset) if self.cold.warmed else False
         try:
             read = hosted.log.read_if_cached(
                 offset, max_bytes, upto, min_one=min_one, is_checked=True, may_wait=may_wait
