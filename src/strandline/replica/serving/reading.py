@@ -160,12 +160,11 @@ class Reading:
             return Refused(ErrorCode.KAFKA_STORAGE_ERROR, "")
         if may_wait:
             self.cold.found(hosted.at, offset)
-        if type(read) is Cold:
+        if isinstance(read, Cold):
             self.cold.wait(hosted.at, offset, read, parked, now)
             return None
         if type(read) is Refused and read.error is ErrorCode.CORRUPT_MESSAGE:
             self.host.suspects.add(hosted, offset, now)
-        assert not isinstance(read, Cold)
         return read
 
     # --- instead of records
