@@ -288,8 +288,6 @@ class Replicas:
 
     def step(self, event: Answered | Failed | Synced | SyncFailed | Warmed, now: Instant) -> list[Effect]:
         match event.token, event:
-            case ColdRead() as place, Warmed():
-                return self.fetching.warmed(place, now)
             case FetchSent(), Answered() | Failed():
                 return self.fetched(event, now)
             case IsrChangeSent(), Answered() | Failed():
@@ -308,6 +306,8 @@ class Replicas:
                 return self.cleaner.synced(event, now)
             case LogFlushed() as flushed, Synced():
                 return self.storage.flushing.flushed(flushed)
+            case ColdRead() as place, Warmed():
+                return self.fetching.warmed(place, now)
             case _, SyncFailed():
                 self.storage.flushing.sync_failed(event)
         return []
