@@ -1,7 +1,12 @@
 """What all tests share, those of Spark too: small clusters of real processes, each of them in one worker of pytest."""
 
+from collections.abc import Generator
+from typing import Any
+
 import pytest
 from tests.worlds import one_node, secured, three_nodes
+
+from strandline.testing.local_cluster import LocalCluster
 
 __all__ = ["one_node", "secured", "three_nodes"]
 
@@ -16,3 +21,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             ]
             if shared:
                 item.add_marker(pytest.mark.xdist_group(shared[0]))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """A failure shows what the nodes of the test's clusters logged last: the cluster is gone when somebody reads it."""
+    report = yield
+    if report.failed:
+        found: dict[str, Any] = getattr(item, "funcargs", {})
+        clusters = {id(value): value for value in found.values() if isinstance(value, LocalCluster)}
+        for node in [node for cluster in clusters.values() for node in cluster.nodes]:
+            report.sections.append((f"end of the log of node {node.node_id}", node.log_tail(40)))
+    return report

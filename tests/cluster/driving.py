@@ -31,6 +31,14 @@ def until(condition: Callable[[], T], timeout_s: float = 20.0) -> T:
     return result
 
 
+def until_is(expected: T, read: Callable[[], T], timeout_s: float = 20.0) -> None:
+    """Until `read` returns that; what it returned last stands in the failure."""
+    end = time.monotonic() + timeout_s
+    while (result := read()) != expected:
+        assert time.monotonic() < end, f"not {expected} within {timeout_s} s, but {result}"
+        time.sleep(0.02)
+
+
 def quiet(bootstrap: str, **settings: Any) -> dict[str, Any]:
     """librdkafka's settings, without its own complaints about lost connections."""
     named = {key.replace("_", "."): value for key, value in settings.items()}

@@ -10,7 +10,7 @@ from confluent_kafka import Consumer, Producer
 from tests.cluster.clients.test_transactions import producer_of, write
 from tests.cluster.commands.test_group_commands import RECORDS, committed, consuming, filled
 from tests.cluster.commands.test_recovery_commands import Commands
-from tests.cluster.driving import create, quiet, until
+from tests.cluster.driving import create, quiet, until, until_is
 
 from strandline.client.admin.groups.offsets import delete_offsets
 from strandline.client.admin.partitions import Place
@@ -43,7 +43,7 @@ def assigned(consumer: Consumer, topic: str) -> Consumer:
 def test_a_group_that_has_read_everything_is_healthy_and_empty_without_members(commands: Commands) -> None:
     name = filled(commands)
     with consuming(commands, name, name):
-        until(lambda: committed(commands, name) == {0: RECORDS, 1: RECORDS})
+        until_is({0: RECORDS, 1: RECORDS}, lambda: committed(commands, name))
         said = explained(commands, name)
         assert said.startswith(f"group {name}: healthy: Stable for ") and "1 member with 2 partitions, lag 0" in said
     said = until(lambda: "no members" in (said := explained(commands, name)) and said)

@@ -10,7 +10,7 @@ from uuid import uuid4
 import pytest
 from confluent_kafka import Consumer, Producer
 from tests.cluster.commands.test_recovery_commands import Commands
-from tests.cluster.driving import create, quiet, until
+from tests.cluster.driving import create, quiet, until, until_is
 
 from strandline.testing.local_cluster import LocalCluster
 
@@ -29,7 +29,7 @@ def read(commands: Commands) -> str:
     """A topic with two partitions that have records, read to its end by the group of the same name."""
     name = filled(commands)
     with consuming(commands, name, name) as consumer:
-        until(lambda: committed(commands, name) == {0: RECORDS, 1: RECORDS})
+        until_is({0: RECORDS, 1: RECORDS}, lambda: committed(commands, name))
         assert consumer
     return name
 
@@ -69,8 +69,9 @@ def consuming(commands: Commands, group: str, topic: str) -> Iterator[str]:
 
 def committed(commands: Commands, group: str) -> dict[int, int]:
     """Nothing, too, while there is no such group."""
-    told = commands.run("groups", "lag", "--group", group, "--json", status=None)[0]
-    rows = json.loads(told) if told else []
+    rows_text, error = commands.run("groups", "lag", "--group", group, "--json", status=None)
+    assert rows_text or "not exist" in error, error
+    rows = json.loads(rows_text) if rows_text else []
     return {row["partition"]: row["committed_offset"] for row in rows if row["committed_offset"] is not None}
 
 
@@ -78,7 +79,7 @@ def test_a_group_with_a_member_is_shown_and_its_offsets_are_left_alone(commands:
     name = filled(commands)
     of_group = ("--group", name)
     with consuming(commands, name, name):
-        until(lambda: committed(commands, name) == {0: RECORDS, 1: RECORDS})
+        until_is({0: RECORDS, 1: RECORDS}, lambda: committed(commands, name))
         (listed,) = [row for row in commands.json("groups", "list", "--state", "stable") if row["group"] == name]
         assert (listed["type"], listed["protocol_type"], listed["state"]) == ("classic", "consumer", "Stable")
         assert name not in str(commands.json("groups", "list", "--state", "Empty,Dead"))
