@@ -1,8 +1,11 @@
 """What time ends: open transactions by their timeout, and transactional ids that nobody uses.
 
-A transaction that somebody else prepares and decides (KIP-939) has no timeout. An id is forgotten when it was idle for
-`transactional.id.expiration.ms`, and none is with a transaction under way.
+A transaction that somebody else prepares and decides (KIP-939) has no timeout. Where one began by a clock that is ahead
+of this broker's, its timeout counts from when this is noticed: clocks may be hours apart. An id is forgotten when it
+was idle for `transactional.id.expiration.ms`, and none is with a transaction under way.
 """
+
+from msgspec.structs import replace
 
 from strandline.base.effects import Effect, Report
 from strandline.base.time import NEVER, Instant, after
@@ -11,6 +14,7 @@ from strandline.txn.ending import Ending
 from strandline.txn.shard import Entry, Shard
 from strandline.txn.shards import TxnShards
 from strandline.txn.states import IDLE, State
+from strandline.txn.transaction import Transaction
 
 TOMBSTONES_MAX = 1_000  # in one batch
 
@@ -49,7 +53,12 @@ class Expiring:
         assert self.shards.loaded.get(shard.partition) is shard, "another broker may decide otherwise"
         effects: list[Effect] = []
         for transactional_id, entry in list(shard.entries.items()):
-            if is_late(entry, now):
+            current = bounded(entry)
+            if current is None:
+                continue
+            if current.started_at > now:
+                entry.current = replace(current, started_at=now)
+            elif current.started_at + current.timeout_ms < now:  # guard: nothing-times-out
                 effects += self.ending.abort(shard, entry, now)
                 effects.append(Report("info", f"the transaction of {transactional_id} has timed out, and is aborted"))
         return effects
@@ -67,8 +76,9 @@ class Expiring:
         return effects
 
 
-def is_late(entry: Entry, now: Instant) -> bool:
+def bounded(entry: Entry) -> Transaction | None:
+    """The open transaction that time may end."""
     current = entry.current
     if entry.is_busy or current is None or current.state is not State.ONGOING or current.is_two_phase:
-        return False
-    return current.started_at + current.timeout_ms < now  # guard: nothing-times-out
+        return None
+    return current

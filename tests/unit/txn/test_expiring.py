@@ -1,5 +1,6 @@
 """Transactions end by their timeout, and ids that nobody uses are forgotten (KIP-98, KIP-664)."""
 
+from msgspec.structs import replace
 from tests.rows import each
 from tests.unit.txn.world import ID, T0, T1, World, add_request, added, init_request
 
@@ -153,3 +154,15 @@ def test_a_tombstone_that_is_not_written_leaves_the_id() -> None:
     w.wait(8 * HOUR_MS)
     w.fail(E.NOT_ENOUGH_REPLICAS)
     assert w.start() == (100, 1)
+
+
+def test_a_transaction_that_began_by_a_clock_that_is_ahead_times_out_all_the_same() -> None:
+    """Its coordinator's machine was an hour ahead of that of the next one."""
+    w = World()
+    w.begun(T0)
+    w.put(replace(w.current(), started_at=w.now + HOUR_MS))
+    w.wait(60_000)
+    assert w.current().state is State.ONGOING
+    w.wait(20_001)
+    w.settle()
+    assert w.current().state is State.COMPLETE_ABORT

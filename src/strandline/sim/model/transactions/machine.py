@@ -20,7 +20,7 @@ from strandline.metadata.records import FeatureLevelRecord, PartitionRecord, Reg
 from strandline.sim.model.transactions.requests import ID, TOPIC, Answer, Call, answer_of, received
 from strandline.txn.config import TxnConfig
 from strandline.txn.coordinator import Transactions
-from strandline.txn.expiring import is_late
+from strandline.txn.expiring import bounded
 from strandline.txn.shard import Entry
 from strandline.txn.transaction import Transaction, restored, value_of
 from strandline.wire.messages.transactions.transaction_records import decode_value, encode_key, encode_value
@@ -252,7 +252,7 @@ class Machine:
     def due(self) -> tuple[Due, ...]:
         """What time may end now."""
         found = []
-        if self.entry is not None and is_late(self.entry, TIMED_OUT):
+        if self.entry is not None and bounded(self.entry) is not None:
             found.append(TRANSACTION)
         if self.transactions.shards.first_due() != NEVER:
             found.append(WAITING)
