@@ -40,8 +40,8 @@ def each(
                 if len(failed) == SHOWN_MAX:
                     break
             if failed:
-                told = " ".join(error.__notes__[-1].removeprefix("in the row ") for error in failed)
-                raise ExceptionGroup(f"rows of {len(table)} that fail: {told}", failed)
+                reported = " ".join(error.__notes__[-1].removeprefix("in the row ") for error in failed)
+                raise ExceptionGroup(f"rows of {len(table)} that fail: {reported}", failed)
 
         signature = inspect.signature(test)
         left = [p for name, p in signature.parameters.items() if name not in bound and name not in fresh]

@@ -19,22 +19,22 @@ from strandline_spark.jobs.simulate.engine import run_campaign
 def main(master: str, bootstrap: str, topic: str, folder: Path) -> None:
     settings = {"spark.sql.shuffle.partitions": "2", "spark.executor.extraJavaOptions": "-XX:TieredStopAtLevel=1"}
     spark = session(master, settings)
-    told: dict[str, object] = {}
+    report: dict[str, object] = {}
     tasks = spark.sparkContext.parallelize(range(4), 4)
-    told["executors"] = len(set(tasks.map(lambda _: os.environ["SPARK_EXECUTOR_DIRS"]).collect()))
+    report["executors"] = len(set(tasks.map(lambda _: os.environ["SPARK_EXECUTOR_DIRS"]).collect()))
     summary = run_campaign(Campaign(code_version()), range(18, 20), folder / "c", simulate.on_spark(spark), 1)
-    told["campaign"] = [summary.seeds, summary.ok, summary.again, summary.is_complete]
+    report["campaign"] = [summary.seeds, summary.ok, summary.again, summary.is_complete]
     records = spark.read.format("strandline").option("kafka.bootstrap.servers", bootstrap).option("subscribe", topic)
     totals = records.load().groupBy("partition").agg(F.count("offset").alias("n"), F.max("offset").alias("last"))
-    told["topic"] = sorted(list(row) for row in totals.collect())
+    report["topic"] = sorted(list(row) for row in totals.collect())
     rows = histories.judged_histories(histories.history_lines(spark, [str(folder / "history.jsonl")])).collect()
-    told["history"] = {
+    report["history"] = {
         "violations": sum(row.name is not None and row.tolerated is None for row in rows),
         "problems": sum(row.problem is not None for row in rows),
         "operations": sum(row.operations or 0 for row in rows),
     }
     spark.stop()
-    print(json.dumps(told))
+    print(json.dumps(report))
 
 
 if __name__ == "__main__":

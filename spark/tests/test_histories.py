@@ -60,10 +60,10 @@ def judged(spark: SparkSession, written: Path) -> Iterator[DataFrame]:
 
 def found(rows: DataFrame) -> list[tuple[object, ...]]:
     assert rows.schema == HISTORY_JUDGED
-    told = [row for row in rows.collect() if row.problem is None]
+    reported = [row for row in rows.collect() if row.problem is None]
     return sorted(
         (row.run, row.partition, row.name, row.text, row.tolerated or "", tuple(row.offsets))
-        for row in told
+        for row in reported
         if row.name
     )
 
@@ -132,12 +132,12 @@ def test_people_are_shown_the_evidence(
         histories_command(str(written), html=html)
     assert ended.value.code == 2
     assert "The first of them" in html.read_text()
-    told = capsys.readouterr().out
+    printed = capsys.readouterr().out
     names = {row[2] for row in wanted() if not row[4]}
-    assert any(f"{name} in orders-0 (run " in told for name in names)
-    assert "  read by c" in told
-    assert "20 keys of 10 runs" in told
-    assert "tolerated: " in told
+    assert any(f"{name} in orders-0 (run " in printed for name in names)
+    assert "  read by c" in printed
+    assert "20 keys of 10 runs" in printed
+    assert "tolerated: " in printed
 
 
 def test_where_there_is_nothing_nothing_is_proved(

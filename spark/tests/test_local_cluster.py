@@ -42,10 +42,10 @@ def test_campaigns_topics_and_histories_run_on_a_cluster_of_executors(
     ran = subprocess.run(command, capture_output=True, text=True, timeout=280, check=False, env=environment())
     assert ran.returncode == 0, ran.stderr
     assert "Setting default log level" not in ran.stderr  # nobody asked
-    told = json.loads(ran.stdout.splitlines()[-1])
-    assert told["executors"] == 2
-    assert told["campaign"] == [2, 2, 1, True]
+    report = json.loads(ran.stdout.splitlines()[-1])
+    assert report["executors"] == 2
+    assert report["campaign"] == [2, 2, 1, True]
     assert len(store.done(tmp_path / "c")) == 3
-    assert told["topic"] == [[0, 30, 29], [1, 30, 29]]
-    assert told["history"]["violations"] == told["history"]["problems"] == 0
-    assert told["history"]["operations"] > 100
+    assert report["topic"] == [[0, 30, 29], [1, 30, 29]]
+    assert report["history"]["violations"] == report["history"]["problems"] == 0
+    assert report["history"]["operations"] > 100

@@ -68,10 +68,10 @@ def test_seeds_that_differ_are_found_among_rows(spark: SparkSession) -> None:
 def test_a_worker_with_other_code_stops_the_job_and_says_so(spark: SparkSession, tmp_path: Path) -> None:
     with pytest.raises(Exception, match="other") as raised:
         run_campaign(Campaign("other"), range(1, 2), tmp_path, simulate.on_spark(spark), 1)
-    told = sentence_of(raised.value)
-    assert isinstance(told, StrandlineError)
-    assert told.problem.endswith(f"has the code {code_version()}, and this campaign has other")
-    assert "same version on all machines" in told.advice
+    sentence = sentence_of(raised.value)
+    assert isinstance(sentence, StrandlineError)
+    assert sentence.problem.endswith(f"has the code {code_version()}, and this campaign has other")
+    assert "same version on all machines" in sentence.advice
 
 
 # --- the command
@@ -99,8 +99,8 @@ def test_a_killed_campaign_goes_on_with_the_blocks_that_are_left(
     assert 1 <= len(done) < 3
     written = {block: store.path_of(folder, block).stat().st_mtime_ns for block in done}
     ended(0, seeds="17..19", engine="local", jobs=1, block=1, again=0, out=folder, json_output=True)
-    told = json.loads(capsys.readouterr().out)
-    assert (told["seeds"], told["ok"], told["is_complete"]) == (3, 3, True)
+    printed = json.loads(capsys.readouterr().out)
+    assert (printed["seeds"], printed["ok"], printed["is_complete"]) == (3, 3, True)
     assert {block: store.path_of(folder, block).stat().st_mtime_ns for block in done} == written
     assert store.done(folder) == [Block(FIRST, seed, seed) for seed in range(17, 20)]
 
@@ -110,9 +110,9 @@ def test_a_failing_seed_is_exit_status_2_and_other_options_in_its_folder_1(
 ) -> None:
     out, html = tmp_path / "campaign", tmp_path / "report.html"
     ended(2, seeds="5", engine="local", out=out, again=0, prepare="tests.planted:votes-twice", html=html)
-    told = capsys.readouterr().out
-    assert "seed 5: failed: AssertionError\n    python -m tests.planted votes-twice --seed 5\n" in told
-    assert "seeds 5..5: 0 ok, 1 failed" in told
+    printed = capsys.readouterr().out
+    assert "seed 5: failed: AssertionError\n    python -m tests.planted votes-twice --seed 5\n" in printed
+    assert "seeds 5..5: 0 ok, 1 failed" in printed
     assert "python -m tests.planted votes-twice --seed 5" in html.read_text()
     ended(1, seeds="5", engine="local", out=out, again=0)
     refused = capsys.readouterr().err

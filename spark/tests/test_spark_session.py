@@ -34,8 +34,8 @@ def test_a_command_in_another_thread_leaves_a_session_that_runs(spark: SparkSess
 
 
 def test_workers_run_this_python_and_times_are_in_utc(spark: SparkSession) -> None:
-    told = spark.sparkContext.parallelize([0], 1).map(lambda _: sys.executable).collect()
-    assert told == [sys.executable]
+    executables = spark.sparkContext.parallelize([0], 1).map(lambda _: sys.executable).collect()
+    assert executables == [sys.executable]
     preloaded = (
         spark.sparkContext.parallelize([0], 1).map(lambda _: "strandline_spark.workers" in sys.orig_argv).collect()
     )
@@ -51,8 +51,8 @@ def test_the_packaged_java_starts_and_ignores_the_module_it_lacks(
     home = java.packaged_java()
     assert home.is_relative_to(tmp_path)
     command = [str(home / "bin" / "java"), "--add-modules=jdk.incubator.vector", "-Dname=two words", "-version"]
-    told = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert "21." in told.stderr
+    process = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert "21." in process.stderr
     assert java.packaged_java() == home
 
 
@@ -104,8 +104,8 @@ def test_our_own_words_are_found_in_sparks_traceback() -> None:
     wrapped = RuntimeError(
         "[PYTHON_DATA_SOURCE_ERROR] …\nTraceback …\nstrandline_spark.errors.BadOption: no topic\n  name one\n\tat x"
     )
-    told = sentence_of(wrapped)
-    assert (told.problem, told.advice) == ("no topic", "name one")
+    sentence = sentence_of(wrapped)
+    assert (sentence.problem, sentence.advice) == ("no topic", "name one")
     assert str(StrandlineError("a", "b")) == "a\n  b"
     assert sentence_of(ValueError("first\nsecond")).problem == "first"
     java = "An error occurred while calling o49.load.\n: org.apache.spark.SomeException: [NOT_FOUND] Failed\n\tat x"

@@ -71,16 +71,16 @@ def partition_of(
             answer = ask(HOST, node.port, request, 12, timeout_s=0.5) if node.running else None
         except OSError:
             continue
-        for told in answer.topics[0].partitions if answer else ():
-            if told.partition_index == partition:
-                return told
+        for state in answer.topics[0].partitions if answer else ():
+            if state.partition_index == partition:
+                return state
     return None
 
 
 def leads(cluster: LocalCluster, topic: str, partition: int = 0, nodes: Sequence[NodeProcess] | None = None) -> int:
     """The partition's leader; 0 while there is none."""
-    told = partition_of(cluster, topic, partition, nodes)
-    return max(told.leader_id, 0) if told else 0
+    state = partition_of(cluster, topic, partition, nodes)
+    return max(state.leader_id, 0) if state else 0
 
 
 def leader_of(cluster: LocalCluster, topic: str) -> int:
@@ -89,8 +89,8 @@ def leader_of(cluster: LocalCluster, topic: str) -> int:
 
 
 def isr_of(cluster: LocalCluster, topic: str) -> set[int]:
-    told = partition_of(cluster, topic)
-    return set(told.isr_nodes) if told else set()
+    partition = partition_of(cluster, topic)
+    return set(partition.isr_nodes) if partition else set()
 
 
 def coordinator_of(cluster: LocalCluster, group: str) -> int:

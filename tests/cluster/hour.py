@@ -227,7 +227,7 @@ def run(network: str, seconds: float, seed: int, every_s: float, folder: Path) -
         while (left := start + seconds - time.monotonic()) > 0:
             campaign.round(min(ROUND_S, left), every_s)
         faults_s = time.monotonic() - start
-        told = campaign.finish(folder / "history.jsonl")
+        result = campaign.finish(folder / "history.jsonl")
     wall = time.monotonic() - began
     return {
         "network": network,
@@ -238,7 +238,7 @@ def run(network: str, seconds: float, seed: int, every_s: float, folder: Path) -
         "rounds": len(campaign.recoveries_s),
         "longest recovery s": round(max(campaign.recoveries_s), 2),
         "cores used": round((cpu_s() - cpu) / wall, 2),
-        **told,
+        **result,
     }
 
 
@@ -265,11 +265,11 @@ def main() -> int:
         os.execvp(inside[0], inside)
     with tempfile.TemporaryDirectory(prefix="hour-") as scratch:
         try:
-            told = run(options.network, options.seconds, options.seed, options.every, options.folder or Path(scratch))
+            result = run(options.network, options.seconds, options.seed, options.every, options.folder or Path(scratch))
         except Wrong as wrong:
             print(f"WRONG: {wrong}", file=sys.stderr)
             return 1
-    print(json.dumps(told, indent=1))
+    print(json.dumps(result, indent=1))
     return 0
 
 

@@ -28,7 +28,7 @@ class Situations:
         self.campaign = campaign
         self.wires = wires
 
-    def told_by(self, node: int) -> MetadataResponsePartition | None:
+    def metadata_of(self, node: int) -> MetadataResponsePartition | None:
         """The first partition as one node knows it."""
         request = MetadataRequest(topics=(MetadataRequestTopic(name="orders"),), allow_auto_topic_creation=False)
         place = self.campaign.cluster.places[node - 1]
@@ -49,14 +49,14 @@ class Situations:
         """The leader and the two others, once all three are in sync."""
 
         def is_whole() -> bool:
-            told = self.told_by(1)
-            return told is not None and len(told.isr_nodes) == NODES and told.leader_id > 0
+            partition = self.metadata_of(1)
+            return partition is not None and len(partition.isr_nodes) == NODES and partition.leader_id > 0
 
         self.until("all replicas are in sync", is_whole)
-        told = self.told_by(1)
-        assert told is not None
-        one, two = (node for node in self.wires.nodes if node != told.leader_id)
-        return told.leader_id, one, two
+        partition = self.metadata_of(1)
+        assert partition is not None
+        one, two = (node for node in self.wires.nodes if node != partition.leader_id)
+        return partition.leader_id, one, two
 
     def heals(self) -> None:
         self.wires.heal()
@@ -74,7 +74,9 @@ class Situations:
         """As these nodes themselves say."""
 
         def holds() -> bool:
-            return any(told is not None and told.leader_id in nodes for told in map(self.told_by, nodes))
+            return any(
+                reported is not None and reported.leader_id in nodes for reported in map(self.metadata_of, nodes)
+            )
 
         return holds
 
@@ -107,8 +109,8 @@ class Situations:
         self.wires.cut(one, leader, both=False)
 
         def has_left() -> bool:
-            told = self.told_by(two)
-            return told is not None and one not in told.isr_nodes
+            partition = self.metadata_of(two)
+            return partition is not None and one not in partition.isr_nodes
 
         self.until("it leaves the ISR", has_left)
         self.heals()

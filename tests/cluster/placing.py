@@ -86,8 +86,8 @@ class PlacedCluster(LocalCluster):
         for row in super().properties_text(node).splitlines():
             key = row.partition("=")[0]
             for other in self.places:
-                is_told = key == "advertised.listeners"
-                broker = other.advertised if is_told else f"{other.host}:{other.port}"
+                is_advertised = key == "advertised.listeners"
+                broker = other.advertised if is_advertised else f"{other.host}:{other.port}"
                 row = row.replace(f"{HOST}:{other.port}", broker)
                 row = row.replace(f"{HOST}:{other.controller_port}", self.voter(node.node_id, other, key))
             rows.append(row)

@@ -213,8 +213,8 @@ def run(cuts: int, seed: int, is_elr_on: bool, load: str, folder: Path) -> dict[
         try:
             for _ in range(cuts):
                 campaign.episode()
-            told = campaign.finish()
-            told |= (kept if load == "records" else whole)(campaign.stage.history.operations)
+            result = campaign.finish()
+            result |= (kept if load == "records" else whole)(campaign.stage.history.operations)
         except Wrong as wrong:
             raise Wrong(f"after {campaign.counts['power cut']} power cuts: {wrong}") from None
         elections = campaign.elections()
@@ -229,7 +229,7 @@ def run(cuts: int, seed: int, is_elr_on: bool, load: str, folder: Path) -> dict[
         **elections,
         "longest recovery s": round(max(campaign.recoveries_s), 2),
         "cores used": round((cpu_s() - cpu) / wall, 2),
-        **told,
+        **result,
     }
 
 
@@ -243,11 +243,11 @@ def main() -> int:
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="power-") as scratch:
         try:
-            told = run(options.cuts, options.seed, options.elr == "on", options.load, options.folder or Path(scratch))
+            result = run(options.cuts, options.seed, options.elr == "on", options.load, options.folder or Path(scratch))
         except Wrong as wrong:
             print(f"WRONG: {wrong}", file=sys.stderr)
             return 1
-    print(json.dumps(told, indent=1))
+    print(json.dumps(result, indent=1))
     return 0
 
 

@@ -74,7 +74,7 @@ class Members:
         self.last_join = 0.0  # when the last JoinGroup was sent
         self.last_assignment = 0.0
 
-    async def settled(self, since: int) -> int:
+    async def wait_assigned(self, since: int) -> int:
         """Wait until all have their assignments in one generation behind `since`."""
         while True:
             for task in self.tasks:
@@ -86,7 +86,7 @@ class Members:
             await asyncio.sleep(0.002)
 
     async def measured(self, since: int, begun: float) -> tuple[int, dict[str, float]]:
-        generation = await self.settled(since)
+        generation = await self.wait_assigned(since)
         busy = self.last_assignment - self.last_join
         return generation, {"s": round(self.last_assignment - begun, 3), "busy_s": round(busy, 3)}
 

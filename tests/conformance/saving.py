@@ -24,7 +24,7 @@ class Driver(Protocol):
         """Let what was asked for get some way, or none."""
         ...
 
-    def settle(self) -> list[Any]:
+    def wait_all(self) -> list[Any]:
         """Let all of it be done; returns the answers."""
         ...
 
@@ -53,7 +53,7 @@ class SavingConformance:
                 for _ in range(2):
                     assert driver.disk.read_file(path) == content(number, 3), f"round {number}"
                     driver.go_on()
-            answers = driver.settle()
+            answers = driver.wait_all()
             assert [type(answer).__name__ for answer in answers] == ["Synced"] * asked
             assert [answer.token for answer in answers] == [Saved(n + 1) for n in range(asked)]
             assert driver.disk.read_file(path) == content(ROUNDS - 1, 3)
@@ -63,7 +63,7 @@ class SavingConformance:
             driver.perform(asking(driver, path, b"first", 1))
             driver.disk.save(path, b"second")
             driver.perform(asking(driver, path, b"third", 2))
-            assert len(driver.settle()) == 2
+            assert len(driver.wait_all()) == 2
             assert driver.disk.read_file(path) == b"third"
 
     def test_what_was_asked_for_in_a_step_before_the_node_saved_is_older(self, make: Make, path: str) -> None:
@@ -72,7 +72,7 @@ class SavingConformance:
             effect = asking(driver, path, b"older", 1)
             driver.disk.save(path, b"newer")
             driver.perform(effect)
-            assert len(driver.settle()) == 1
+            assert len(driver.wait_all()) == 1
             assert driver.disk.read_file(path) == b"newer"
 
 

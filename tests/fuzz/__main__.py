@@ -23,7 +23,7 @@ from tests.fuzz.node import siege
 from tests.fuzz.targets import TARGETS
 
 STEPS = 400  # requests of one siege
-TOLD_S = 10
+REPORT_S = 10
 
 
 def main(arguments: list[str]) -> int:
@@ -60,7 +60,7 @@ def guide(target: str, seconds: float, seed: int, found: str) -> int:
 
 def alter(target: str, seconds: float, seed: int) -> int:
     rng, inputs = Random(seed), [data for _, data in stored(target)]
-    until, told, count = time.monotonic() + seconds, time.monotonic(), 0
+    until, reported_at, count = time.monotonic() + seconds, time.monotonic(), 0
     while time.monotonic() < until:
         data = changed(inputs, rng)
         count += 1
@@ -70,8 +70,8 @@ def alter(target: str, seconds: float, seed: int) -> int:
             traceback.print_exc()
             print(f"{target}: this input breaks a promise: {data.hex()}")
             return 1
-        if time.monotonic() - told > TOLD_S:
-            told = time.monotonic()
+        if time.monotonic() - reported_at > REPORT_S:
+            reported_at = time.monotonic()
             print(f"{target}: {count} inputs", flush=True)
     return 0
 

@@ -148,13 +148,13 @@ def take_telemetry(machine: Machine) -> None:
         telemetry.subscriptions = telemetry.subscriptions or SUBSCRIPTIONS
 
 
-def siege(seed: int, steps: int, told: Callable[[int], None] = lambda step: None) -> None:
+def siege(seed: int, steps: int, report: Callable[[int], None] = lambda step: None) -> None:
     """Raises AssertionError with the seed, the step and its request in it."""
     one = Besieged(seed)
     try:
         for step in range(steps):
             one.go()
-            told(step)
+            report(step)
         one.world.run(10_000)
         one.restart()
     except Exception as error:

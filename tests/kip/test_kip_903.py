@@ -9,7 +9,7 @@ from tests.unit.replica.disk import DictDisk
 from strandline.base.effects import Send, ToController
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import NodeId
-from strandline.broker.lifecycle import Left
+from strandline.broker.lifecycle import ShutDown
 from strandline.replica.hosting.isr import Committed, PendingExpand
 from strandline.wire.messages.records.fetch import FetchPartition, FetchRequest, FetchTopic, ReplicaState
 
@@ -188,7 +188,7 @@ def test_a_broker_that_leaves_copies_to_its_end_as_the_incarnation_that_it_was()
     epoch = broker.replicas.broker_epoch
     assert epoch >= 0
     machine.shut_down()
-    play.until("it has left", lambda: isinstance(broker.lifecycle.role, Left))
+    play.until("it has left", lambda: isinstance(broker.lifecycle.role, ShutDown))
     assert broker.replicas.broker_epoch == epoch
 
 

@@ -121,13 +121,13 @@ def one_event(cluster: Cluster, rng: Random) -> str:
 def test_whatever_happens_but_an_unclean_shutdown_min_isr_replicas_are_electable(seed: int) -> None:
     """Nobody is both in sync and eligible; nobody is eligible beside min ISR members; and both together are so many."""
     rng, cluster = Random(seed), made(4, 3)
-    told, emptied = [], False
+    reported, emptied = [], False
     for _ in range(60):
-        told.append(one_event(cluster, rng))
+        reported.append(one_event(cluster, rng))
         _, isr, elr, _ = sets(cluster)
-        assert not isr & elr, told
-        assert not elr or len(isr) < 3, told
-        assert len(isr | elr) >= 3, told
+        assert not isr & elr, reported
+        assert not elr or len(isr) < 3, reported
+        assert len(isr | elr) >= 3, reported
         emptied |= not isr
     assert emptied, "else little was tried"
 

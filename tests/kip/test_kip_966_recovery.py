@@ -126,7 +126,7 @@ class ValidAnswers:
         }
 
 
-def something_happens(cluster: Recovered, told: ValidAnswers, rng: Random) -> None:
+def something_happens(cluster: Recovered, answers: ValidAnswers, rng: Random) -> None:
     node = rng.randrange(1, 5)
     partition = cluster.partition("t")
     match rng.choice(("goes", "crashes", "restarts", "is back", "is back", "says", "says", "says", "time", "ISR")):
@@ -141,7 +141,7 @@ def something_happens(cluster: Recovered, told: ValidAnswers, rng: Random) -> No
             cluster.beat(node)
         case "says":
             if cluster.leader == NOBODY and node in cluster.asked():
-                told.say(node, (rng.randrange(3), rng.randrange(3)))
+                answers.say(node, (rng.randrange(3), rng.randrange(3)))
         case "time":
             cluster.pause(rng.choice((1000, TIMEOUT)))
         case _:
@@ -155,16 +155,16 @@ def test_whatever_happens_the_elected_replica_has_the_most_of_those_whose_answer
     recovered = 0
     for seed in range(50):
         rng, cluster = Random(seed), Recovered(4, strategy=strategy)
-        told = ValidAnswers(cluster)
+        answers = ValidAnswers(cluster)
         for _ in range(150):
             before = cluster.partition("t")
-            something_happens(cluster, told, rng)
+            something_happens(cluster, answers, rng)
             cluster.wait(0)
             after = cluster.partition("t")
             if len(after.losses) == len(before.losses):
                 continue
             recovered += 1
-            true = told.true(before) if before.leader == NOBODY else {}
+            true = answers.true(before) if before.leader == NOBODY else {}
             assert after.losses[-1].replica in true
             if strategy == "Balanced":
                 assert before.last_known_elr and set(before.last_known_elr) <= set(true)

@@ -66,7 +66,7 @@ def by_tests(mutants: Sequence[Mutant], jobs: int, *, is_json: bool) -> int:
     verdicts: list[Verdict] = []
     for verdict in each(mutants, jobs, Workshop.judge):
         verdicts.append(verdict)
-        tell(
+        print_line(
             f"{len(verdicts)}/{len(mutants)} {verdict.verdict}: {verdict.name}{f' ({verdict.why})' * bool(verdict.why)}"
         )
     bad = [verdict for verdict in verdicts if not verdict.is_ok]
@@ -84,7 +84,7 @@ def by_simulator(mutants: Sequence[Mutant], jobs: int, seeds: range, *, is_json:
     looked: list[Looked] = []
     for one in look(seeds):
         looked.append(one)
-        tell(f"seed {one.seed}: {len(one.names)} mutants differ in it")
+        print_line(f"seed {one.seed}: {len(one.names)} mutants differ in it")
         if one.check:
             print(f"without any mutant seed {one.seed} fails: {one.check}", file=sys.stderr)
             return 1
@@ -93,7 +93,7 @@ def by_simulator(mutants: Sequence[Mutant], jobs: int, seeds: range, *, is_json:
         hunts.append(found)
         which = f"the {found.seeds}. of {found.differing} in which it differs"
         what = f"by seed {found.seed}, {which} ({found.check})" if found.seed >= 0 else f"not found, {which}"
-        tell(f"{len(hunts)}/{len(sought)} {found.name}: {what}, {found.seconds} s")
+        print_line(f"{len(hunts)}/{len(sought)} {found.name}: {what}, {found.seconds} s")
     count = sum(found.seed >= 0 for found in hunts)
     if is_json:
         print(json.dumps(msgspec.to_builtins(hunts), indent=1))
@@ -114,7 +114,7 @@ def by_page(mutants: Sequence[Mutant]) -> int:
     return 1 if without else 0
 
 
-def tell(line: str) -> None:
+def print_line(line: str) -> None:
     print(line, file=sys.stderr, flush=True)
 
 

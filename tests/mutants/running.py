@@ -79,13 +79,13 @@ class Workshop:
             return {}, f"no end within {limit_s:.0f} s"
         if not self.outcomes.exists():
             return {}, "pytest did not come to an end"
-        told = json.loads(self.outcomes.read_text())
+        report = json.loads(self.outcomes.read_text())
         found: dict[str, str] = {}
-        for node, outcome in told["tests"].items():
+        for node, outcome in report["tests"].items():
             name = node.removeprefix("tests/").partition("[")[0]
             if found.get(name) != "failed":
                 found[name] = outcome
-        return found, "\n".join(told["broken"])
+        return found, "\n".join(report["broken"])
 
     def judge(self, mutant: Mutant) -> Verdict:
         try:

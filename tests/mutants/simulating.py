@@ -52,7 +52,7 @@ def hunt(shop: Workshop, mutant: Mutant, looked: Sequence[Looked]) -> Hunt:
     began = time.monotonic()
     seeds = [one.seed for one in sorted(looked, key=lambda one: one.events) if mutant.name in one.names]
 
-    def told(count: int, seed: int, check: str) -> Hunt:
+    def result(count: int, seed: int, check: str) -> Hunt:
         spent = round(time.monotonic() - began, 1)
         return Hunt(mutant.name, mutant.breaks.value, len(seeds), count, seed, check, spent)
 
@@ -61,12 +61,12 @@ def hunt(shop: Workshop, mutant: Mutant, looked: Sequence[Looked]) -> Hunt:
             for count, seed in enumerate(seeds, 1):
                 outcome = runner.run(seed)
                 if outcome is None:
-                    return told(count, seed, "the process died or did not come to an end")
+                    return result(count, seed, "the process died or did not come to an end")
                 if not outcome.is_ok:
-                    return told(count, seed, outcome.check)
+                    return result(count, seed, outcome.check)
     except Stale as stale:
-        return told(0, -1, str(stale))
-    return told(len(seeds), -1, "")
+        return result(0, -1, str(stale))
+    return result(len(seeds), -1, "")
 
 
 class Runner:

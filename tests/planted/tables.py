@@ -4,7 +4,7 @@ from tests.planted.planted import Planted, table
 from tests.planted.rows.compacting import COMPACTING
 from tests.planted.rows.consumers.consuming import CONSUMING
 from tests.planted.rows.consumers.migrating import MIGRATING
-from tests.planted.rows.consumers.rebalancing import PROMISED, SETTLED
+from tests.planted.rows.consumers.rebalancing import PROMISED, STABLE
 from tests.planted.rows.controlling import CONTROLLING
 from tests.planted.rows.coordinating import COORDINATING
 from tests.planted.rows.directories import DIRECTORIES
@@ -36,6 +36,6 @@ PLANTED: dict[str, Planted] = table(
     *TRANSACTIONS_IN_LOGS.values(),
     *TRANSACTIONS_OF_GROUPS.values(),
     *PROMISED.values(),
-    *SETTLED.values(),
+    *STABLE.values(),
     *MIGRATING.values(),
 )

@@ -44,7 +44,7 @@ class StoppedLog:
                 self.synced = min(self.synced, log.recovery_point)
                 self.leader_epoch += 1  # what comes now has another leader's epoch
             case "stop":
-                self.disk.sync(log.settle())
+                self.disk.sync(log.write_all())
                 log.mark_synced(log.log_end_offset)
                 self.synced = log.log_end_offset
                 log.close()

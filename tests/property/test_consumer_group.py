@@ -198,7 +198,7 @@ class World(Consumers):
         self.take_over(self.epoch)
 
 
-def settle(world: World) -> list[Consumer | Classic]:
+def await_stable(world: World) -> list[Consumer | Classic]:
     """Whoever is not there any more is forgotten, and the others report."""
     world.log.refuses = None
     for _ in range(2):
@@ -242,7 +242,7 @@ def test_no_partition_has_two_owners_and_the_log_says_what_the_memory_says(
         world.play(step, choice)
         if not world.log.under_way:
             assert replica(world.reload()) == state(world)
-    clients = settle(world)
+    clients = await_stable(world)
     group = world.shard.groups.get("g")
     if group is None or not group.members:
         assert not any(client.has for client in clients)

@@ -16,7 +16,7 @@ from strandline.controller.partitions.elections import plan_election as plan_unc
 from strandline.controller.partitions.inquiries import Answer
 from strandline.controller.partitions.manual import WAYS, why_not
 from strandline.controller.partitions.recovery import Recoveries
-from strandline.diagnosis.election_plan import Kind, Outcome, plan_election
+from strandline.diagnosis.election_plan import ElectionResult, Kind, plan_election
 from strandline.metadata.features import ELR_FEATURE
 from strandline.metadata.image import TOPIC_RESOURCE, Image
 from strandline.metadata.records import PartitionChangeRecord
@@ -42,7 +42,7 @@ class Case(Value, frozen=True):
     min_isr: int
     is_elr_enabled: bool
     is_managed: bool
-    told: tuple[LogReport, ...]
+    reports: tuple[LogReport, ...]
     kind: Kind
     designated: int
 
@@ -80,17 +80,17 @@ def cases(draw: st.DrawFn) -> Case:
         is_whole=st.booleans(),
         replica=st.just(0),
     )
-    told: list[LogReport] = []
+    reported: list[LogReport] = []
     for node in replicas:
         said = draw(st.one_of(log, log, st.none()))
-        told.append(Unasked(node, "…") if said is None else ReplicaLog(**{**as_dict(said), "replica": node}))
+        reported.append(Unasked(node, "…") if said is None else ReplicaLog(**{**as_dict(said), "replica": node}))
     return Case(
         partition,
         tuple(node for node in replicas if draw(st.booleans())),
         draw(st.integers(1, 4)),
         draw(st.booleans()),
         draw(st.booleans()),
-        tuple(told),
+        tuple(reported),
         draw(st.sampled_from(KINDS)),
         draw(st.integers(1, 4)),
     )
@@ -150,7 +150,7 @@ def decided(case: Case) -> PartitionChangeRecord | None:
     recoveries.begin_manual(AT, WAYS[case.kind.value][1], leader, "…", Instant(0))
     recoveries.answers[AT] = {
         NodeId(log.replica): Answer(log.replica, log.current_epoch, log.evidence, log.is_whole)
-        for log in case.told
+        for log in case.reports
         if isinstance(log, ReplicaLog)
     }
     changes, _ = recoveries.advance(basis, ())
@@ -160,9 +160,9 @@ def decided(case: Case) -> PartitionChangeRecord | None:
 @settings(max_examples=800, deadline=None)
 @given(cases())
 def test_the_plan_is_what_the_controller_does(case: Case) -> None:
-    plan = plan_election(state_of(case), case.told, case.kind, case.designated, case.is_elr_enabled)
+    plan = plan_election(state_of(case), case.reports, case.kind, case.designated, case.is_elr_enabled)
     basis = basis_of(case)
-    if plan.candidate.outcome is Outcome.CLEAN:  # the controller has elected it before anybody asks
+    if plan.candidate.outcome is ElectionResult.CLEAN:  # the controller has elected it before anybody asks
         rules = basis.rules(basis.image.topics[TOPIC])
         change = plan_change(AT, case.partition, Wish(), rules)
         assert change is not None
@@ -171,7 +171,7 @@ def test_the_plan_is_what_the_controller_does(case: Case) -> None:
     change = decided(case)
     assert (NOBODY if change is None else change.leader) == plan.candidate.node
     if change is None:
-        assert plan.candidate.outcome is Outcome.NOBODY
+        assert plan.candidate.outcome is ElectionResult.NOBODY
     elif not change.losses:
         assert plan.loss is None
     else:

@@ -111,7 +111,7 @@ def test_of_each_key_the_last_record_stays_and_nothing_else_changes(script: list
     before = headers(play.log)
     for clean in (True, False):
         if clean:
-            play.disk.sync(play.log.settle())
+            play.disk.sync(play.log.write_all())
             play.log.close()
         again = reopen(play.disk, play.config, clean=clean)
         assert headers(again) == before

@@ -10,7 +10,7 @@ from strandline.log.producers.producers import SEQUENCE_MAX
 from strandline.sim.world.disk import SimDisk
 from strandline.wire.batch import batches
 
-Told = dict[int, tuple[int, list[tuple[int, int, int, int]]]]
+Known = dict[int, tuple[int, list[tuple[int, int, int, int]]]]
 
 steps = st.lists(
     st.one_of(
@@ -25,22 +25,22 @@ steps = st.lists(
 )
 
 
-def scanned(piece: bytes) -> Told:
+def scanned(piece: bytes) -> Known:
     """Naive: every batch of every producer, in order; the last five of the last epoch count."""
-    told: Told = {}
+    reported: Known = {}
     for header in batches(piece):
         if header.producer_id < 0:
             continue
-        epoch, seen = told.get(header.producer_id, (-1, []))
+        epoch, seen = reported.get(header.producer_id, (-1, []))
         if epoch != header.producer_epoch:
             seen = []
         last = (header.base_sequence + header.last_offset_delta) % (SEQUENCE_MAX + 1)
         seen = [*seen, (header.base_sequence, last, header.base_offset, header.last_offset)][-5:]
-        told[header.producer_id] = header.producer_epoch, seen
-    return told
+        reported[header.producer_id] = header.producer_epoch, seen
+    return reported
 
 
-def told(log: Log) -> Told:
+def known_to(log: Log) -> Known:
     return {
         pid: (one.epoch, [(b.first_sequence, b.last_sequence, b.base_offset, b.last_offset) for b in one.batches])
         for pid, one in log.producers.known.items()
@@ -52,7 +52,7 @@ class Play(StoppedLog):
         log = self.log
         match what:
             case "send":
-                known = told(log).get(number)
+                known = known_to(log).get(number)
                 epoch = self.epochs[number]
                 sequence = (known[1][-1][1] + 1) % (SEQUENCE_MAX + 1) if known and known[0] == epoch else 0
                 if known is None:
@@ -73,7 +73,7 @@ def test_what_is_known_of_producers_is_what_a_scan_of_the_log_says(script: list[
     for step in script:
         play.step(*step)
         play.log.check()
-        assert told(play.log) == scanned(content(play.log))
+        assert known_to(play.log) == scanned(content(play.log))
         snapshots = play.log.producer_state.snapshots
         assert snapshots == sorted(int(n[:20]) for n in play.disk.list(ROOT) if n.endswith(".snapshot"))
 
@@ -89,8 +89,8 @@ def test_a_copy_answers_producers_as_its_leader_does(
     leader, disk = play.log, SimDisk()
     follower = open_log(disk, small())
     follower.append_as_follower(content(leader), leader.latest_epoch)
-    assert told(follower) == told(leader)
-    disk.sync(follower.settle())
+    assert known_to(follower) == known_to(leader)
+    disk.sync(follower.write_all())
     follower.close()
     follower = open_log(disk, small())
     for producer, epoch, sequence in tries:

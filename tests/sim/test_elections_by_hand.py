@@ -34,10 +34,10 @@ class Operator(Admin):
         topic = CreatableTopic(name="lone", num_partitions=-1, replication_factor=-1, assignments=(row,))
         yield from self.ask("creates lone", CreateTopicsRequest(topics=(topic,)), 7)
 
-    def elect(self, kind: int, version: int, by: Machine, told: list[Any], node: int = -1) -> Life:
+    def elect(self, kind: int, version: int, by: Machine, answer: list[Any], node: int = -1) -> Life:
         row = TopicPartitions(topic="lone", partitions=(0,), designated_leaders=(node,) if node >= 0 else None)
         request = ElectLeadersRequest(election_type=kind, topic_partitions=(row,), timeout_ms=WAIT_MS)
-        told.append((yield Request(by.where["PLAINTEXT"], request, version, WAIT_MS + 3000)))
+        answer.append((yield Request(by.where["PLAINTEXT"], request, version, WAIT_MS + 3000)))
 
 
 class Lone(Play):
@@ -65,22 +65,22 @@ class Lone(Play):
         return topic.partitions[0]
 
 
-def outcome(told: list[Any]) -> ErrorCode:
-    return E(told[0].replica_election_results[0].partition_result[0].error_code)
+def outcome(answer: list[Any]) -> ErrorCode:
+    return E(answer[0].replica_election_results[0].partition_result[0].error_code)
 
 
 def test_heartbeats_do_not_wait_behind_an_election_that_waits_for_replicas() -> None:
     play = Lone()
-    told: list[Any] = []
-    play.operator.errands.append(play.operator.elect(LONGEST_LOG_BALANCED, 3, play.asked, told))
+    reported: list[Any] = []
+    play.operator.errands.append(play.operator.elect(LONGEST_LOG_BALANCED, 3, play.asked, reported))
     play.run(500)
     channel = (play.controller.where["CONTROLLER"], "controller")
     before = play.asked.outbound[channel]
     play.run(WAIT_MS - 1000)
-    assert told == []
+    assert reported == []
     assert play.asked.outbound[channel] is before, "it broke, and began anew"
     play.run(2000)
-    assert outcome(told) is E.REQUEST_TIMED_OUT, "so the controller says, not who passes it on"
+    assert outcome(reported) is E.REQUEST_TIMED_OUT, "so the controller says, not who passes it on"
 
 
 @pytest.mark.parametrize(("kind", "version"), [(DESIGNATION, 3), (UNCLEAN, 2)], ids=["designation", "unclean"])
@@ -89,9 +89,9 @@ def test_the_client_of_an_election_that_may_lose_records_is_in_the_ledger(kind: 
     play.gone.start()
     play.run(5000)
     assert play.lone.leader < 0
-    told: list[Any] = []
+    reported: list[Any] = []
     node = play.gone.node_id if kind == DESIGNATION else -1
-    play.operator.errands.append(play.operator.elect(kind, version, play.asked, told, node))
-    play.until("it is answered", lambda: told)
-    assert (outcome(told), play.lone.leader) == (E.NONE, play.gone.node_id)
+    play.operator.errands.append(play.operator.elect(kind, version, play.asked, reported, node))
+    play.until("it is answered", lambda: reported)
+    assert (outcome(reported), play.lone.leader) == (E.NONE, play.gone.node_id)
     assert "election, asked for by operator at " in play.lone.losses[-1].cause

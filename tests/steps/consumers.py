@@ -63,7 +63,7 @@ class Consumers:
             self.beat(at, watch)
         self.driver.wait(late, HEARTBEAT_MS)
 
-    def settle(self, watch: Stopwatch) -> None:
+    def await_stable(self, watch: Stopwatch) -> None:
         """Heartbeats until every group is stable, and everybody has reported what it has."""
         for _ in range(10):
             self.round(watch, watch)
@@ -87,7 +87,7 @@ def scenario(name: str, groups: dict[str, list[str]], topic: str, rounds: int) -
     for group_id, ids in groups.items():
         for member_id in ids:
             consumers.join(group_id, member_id, topic, forming)
-    consumers.settle(forming)
+    consumers.await_stable(forming)
     yield (beating := Stopwatch(f"{name}: {rounds} heartbeats of each"))
     yield (timing := Stopwatch(f"{name}: time passes meanwhile"))
     for _ in range(rounds):
@@ -96,10 +96,10 @@ def scenario(name: str, groups: dict[str, list[str]], topic: str, rounds: int) -
     driver.world.add_partitions(topic, PARTITIONS + 8 if topic == "large" else 4)
     delta = driver.world.image.take_delta()
     growing.step(lambda: driver.take(driver.groups.apply(driver.world.image, delta, Instant(driver.now))))
-    consumers.settle(growing)
+    consumers.await_stable(growing)
     yield (loading := Stopwatch(f"{name}: their coordinator fails over"))
     fail_over(driver, loading)
-    consumers.settle(loading)
+    consumers.await_stable(loading)
     yield (ending := Stopwatch(f"{name}: all sessions end"))
     driver.wait(ending, 2 * SESSION_MS)
     assert not any(group.members for group in driver.world.shard.groups.values())

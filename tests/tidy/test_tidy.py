@@ -26,9 +26,9 @@ def files() -> Iterator[tuple[Path, str, ast.Module]]:
 def code_lines(node: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
     """Without the docstring, which may be a command's help."""
     first = node.body[0]
-    is_told = isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant)
-    told = (first.end_lineno or 0) - first.lineno + 1 if is_told else 0
-    return (node.end_lineno or 0) - node.lineno + 1 - told
+    has_docstring = isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant)
+    docstring_lines = (first.end_lineno or 0) - first.lineno + 1 if has_docstring else 0
+    return (node.end_lineno or 0) - node.lineno + 1 - docstring_lines
 
 
 def objections(where: Path, node: ast.AST) -> Iterator[str]:

@@ -108,16 +108,16 @@ def test_tagged_fields_in_the_header_are_skipped() -> None:
 def test_versions_that_clients_see_can_be_read_except_those_of_produce_that_are_rejected() -> None:
     for api in APIS:
         readable = set(api.request.versions) & set(api.response.versions)
-        told = set(api.advertised or ())
-        assert told - readable == ({0, 1, 2} if api.name == "Produce" else set()), api.name
+        reported = set(api.advertised or ())
+        assert reported - readable == ({0, 1, 2} if api.name == "Produce" else set()), api.name
 
 
 def test_each_listener_reports_only_what_it_answers() -> None:
     for on_controller in (False, True):
-        told = {row.api_key for row in advertised_versions(on_controller=on_controller, has_telemetry=True)}
+        reported = {row.api_key for row in advertised_versions(on_controller=on_controller, has_telemetry=True)}
         silent = {row.api_key for row in advertised_versions(on_controller=on_controller)}
-        assert told - silent == (set() if on_controller else {71, 72}), "nobody would see what clients push"
-        assert told == {key for key in range(OWN_KEYS) if is_allowed(key, is_controller=on_controller)}
+        assert reported - silent == (set() if on_controller else {71, 72}), "nobody would see what clients push"
+        assert reported == {key for key in range(OWN_KEYS) if is_allowed(key, is_controller=on_controller)}
     assert not is_allowed(52, is_controller=False), "Vote is for controllers"
     assert not is_allowed(0, is_controller=True), "Produce is for brokers"
 

@@ -44,15 +44,15 @@ def test_scripts_see_by_the_exit_status_what_was_found(
 ) -> None:
     acks = tmp_path / "acknowledged.jsonl"
     acks.write_text("".join(json.dumps({"topic": "t", "partition": 0, "offset": at}) + "\n" for at in range(END)))
-    status, told = audited(capsys, *nodes, "--acknowledged", acks)
-    assert (status, told["status"], told["findings"]) == (0, "clean", [])
-    assert (told["totals"]["replicas"], told["totals"]["records"], told["acknowledged"]) == (2, 2 * END, END)
+    status, report = audited(capsys, *nodes, "--acknowledged", acks)
+    assert (status, report["status"], report["findings"]) == (0, "clean", [])
+    assert (report["totals"]["replicas"], report["totals"]["records"], report["acknowledged"]) == (2, 2 * END, END)
 
     change(log_file(nodes[1] / "t-0"), 200, b"!")  # within the first batch, whose offsets are 0 to 3
     html = tmp_path / "audit.html"
-    status, told = audited(capsys, *nodes, "--html", html)
-    assert (status, told["status"], told["counts"]["crc"]) == (2, "findings", 1)
-    found = next(row for row in told["findings"] if row["rule"] == "crc")
+    status, report = audited(capsys, *nodes, "--html", html)
+    assert (status, report["status"], report["counts"]["crc"]) == (2, "findings", 1)
+    found = next(row for row in report["findings"] if row["rule"] == "crc")
     assert (found["broker"], found["topic"], found["partition"], found["offset"], found["end"]) == (2, "t", 0, 0, 4)
     assert found["what"] in html.read_text()
 
@@ -70,11 +70,11 @@ def test_a_file_that_the_disk_does_not_give_is_named_and_all_else_is_judged(
     index.unlink()
     index.symlink_to(index.name)
     change(log_file(nodes[0] / "t-0"), 200, b"!")
-    status, told = audited(capsys, *nodes, tmp_path / "node3", "--topic", "t", "u", "tt")
-    assert (status, told["status"]) == (3, "incomplete")
-    assert told["verdict"].endswith("; incomplete: 4 could not be read")
-    assert (told["counts"]["crc"], told["totals"]["replicas"]) == (1, 2)
-    assert sorted(told["unread"]) == [
+    status, report = audited(capsys, *nodes, tmp_path / "node3", "--topic", "t", "u", "tt")
+    assert (status, report["status"]) == (3, "incomplete")
+    assert report["verdict"].endswith("; incomplete: 4 could not be read")
+    assert (report["counts"]["crc"], report["totals"]["replicas"]) == (1, 2)
+    assert sorted(report["unread"]) == [
         f"{tmp_path}/node3: there is no such directory",
         "topic tt: no log directory has a replica of it",
         f"u-0 in {nodes[0]} of broker 1: {index}: Too many levels of symbolic links",

@@ -29,7 +29,7 @@ def row(broker: int, partition: int, **others: Any) -> Row:
     return {"broker": broker, "directory": "/d", "topic": "t", "topic_id": "id", "partition": partition, **others}
 
 
-def told(findings: "DataFrame") -> dict[tuple[int, str], list[tuple[int, int]]]:
+def findings_by_rule(findings: "DataFrame") -> dict[tuple[int, str], list[tuple[int, int]]]:
     found: dict[tuple[int, str], list[tuple[int, int]]] = {}
     for one in of_several(in_runs(findings)).orderBy("partition", "rule", "offset").collect():
         assert one["what"]
@@ -61,7 +61,7 @@ def test_acknowledged_records_are_sought_where_the_latest_leader_has_its_log(spa
     ]
     asked = spark.createDataFrame(acks, schemas.ACKNOWLEDGED)
     losses = as_rows(spark, [("t", 5, 2, 5, 2, "cut"), ("t", 5, 4, -1, 1, "elected"), ("t", 4, 0, -1, 1, "elected")])
-    found = told(acknowledged_records(asked, frame(spark, sums, SUMS), replicas, losses))
+    found = findings_by_rule(acknowledged_records(asked, frame(spark, sums, SUMS), replicas, losses))
     assert found == {
         (1, "acknowledged-lost"): [(0, 3), (8, 9)],
         (2, "acknowledged-not-led"): [(0, 3)],
@@ -110,7 +110,10 @@ def test_compacted_replicas_agree_on_each_keys_last_record_whatever_cleaners_too
             records(spark, 2, 5, (3, "b", "2")),
         ]
     )
-    assert told(compacted_agreement(every, replicas)) == {(1, "key-lost"): [(2, 3)], (2, "record-diverged"): [(0, 1)]}
+    assert findings_by_rule(compacted_agreement(every, replicas)) == {
+        (1, "key-lost"): [(2, 3)],
+        (2, "record-diverged"): [(0, 1)],
+    }
 
 
 def test_what_a_stopped_replica_still_has_of_a_key_may_be_gone_elsewhere(spark: "SparkSession") -> None:
@@ -146,7 +149,7 @@ def test_what_a_stopped_replica_still_has_of_a_key_may_be_gone_elsewhere(spark: 
         ]
     )
     found = compacted_agreement(every, replicas)
-    assert told(found) == {
+    assert findings_by_rule(found) == {
         (2, "key-lost"): [(3, 4)],
         (3, "key-lost"): [(3, 4)],
         (5, "record-diverged"): [(17, 18)],

@@ -196,7 +196,7 @@ def test_sound_replicas_give_no_finding_and_damaged_ones_give_what_the_plain_twi
     assert not wrong
     harmed = Counter(made.damage for made in sets if any(topic == made.topic for topic, _ in found))
     assert len(harmed) == 11
-    told = {rule for _, rule in found}
+    reported = {rule for _, rule in found}
     others = {rule for rule in RULES if rule.startswith(("acknowledged", "key", "record-d"))}
     of_files = (beside, presence, stopped, registrations, segments, state)  # no rows of a partition's log say so
-    assert told == RULES.keys() - others - {rule for subject in of_files for rule in subject.RULES}
+    assert reported == RULES.keys() - others - {rule for subject in of_files for rule in subject.RULES}

@@ -31,7 +31,7 @@ def write(cluster: LocalCluster, topic: str, count: int = RECORDS, first: int = 
     assert producer.flush(20) == 0
 
 
-def settled(cluster: LocalCluster, topic: str) -> None:
+def wait_replicated(cluster: LocalCluster, topic: str) -> None:
     """All replicas' files have the same bytes, and every broker has heard that all is committed."""
 
     def same() -> bool:
@@ -49,7 +49,7 @@ def written(cluster3: LocalCluster) -> LocalCluster:
     create(cluster3, "replicas", 2, segment_bytes="1048576")
     write(cluster3, "replicas", RECORDS // 2, compression_type="zstd")
     write(cluster3, "replicas", RECORDS // 2, RECORDS // 2)
-    settled(cluster3, "replicas")
+    wait_replicated(cluster3, "replicas")
     return cluster3
 
 
@@ -183,9 +183,9 @@ def test_damage_is_found_and_records_are_refused(spark: SparkSession, tmp_path: 
     assert (row.partition, row.position, row.fault, row.crc_ok) == (0, 0, "crc", False)
     with pytest.raises(PySparkException) as error:
         source.option("level", "record").load(str(copied)).count()
-    told = sentence_of(error.value)
-    assert told.problem.endswith("the batch at offset 0, byte 0 has the fault 'crc'")
-    assert "DROPMALFORMED" in told.advice
+    sentence = sentence_of(error.value)
+    assert sentence.problem.endswith("the batch at offset 0, byte 0 has the fault 'crc'")
+    assert "DROPMALFORMED" in sentence.advice
     left = source.options(level="record", mode="DROPMALFORMED").load(str(copied)).count()
     assert 0 < left < RECORDS
 

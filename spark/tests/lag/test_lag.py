@@ -190,6 +190,6 @@ def test_the_command_reports_on_files(
     assert ended.value.code == 2
     printed = capsys.readouterr()
     assert "group g is 50 records behind in topic 't': more than 49" in printed.err
-    told = json.loads(printed.out)
-    assert {row["kind"]: row["lag"] for row in told["summary"]} == {"group": 50, "topic": None}
+    report = json.loads(printed.out)
+    assert {row["kind"]: row["lag"] for row in report["summary"]} == {"group": 50, "topic": None}
     assert page.read_text().startswith("<!")

@@ -153,7 +153,7 @@ def test_the_command_watches_and_keeps_what_it_saw(broker: LocalCluster, tmp_pat
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "expected"),
     [
         (["--from", "x", "--group", "g"], "--from reads files"),
         (["--commit-to", "g"], "--commit-to needs exactly one --query"),
@@ -165,9 +165,9 @@ def test_the_command_watches_and_keeps_what_it_saw(broker: LocalCluster, tmp_pat
     ],
 )
 def test_invalid_input_is_rejected(
-    broker: LocalCluster, arguments: list[str], told: str, capsys: pytest.CaptureFixture[str]
+    broker: LocalCluster, arguments: list[str], expected: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(SystemExit) as ended:
         app(["pipeline", "lag", "--bootstrap", broker.bootstrap, *arguments])
     assert ended.value.code in (1, 2)
-    assert told in capsys.readouterr().err
+    assert expected in capsys.readouterr().err

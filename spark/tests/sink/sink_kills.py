@@ -205,7 +205,7 @@ def play_batches(ground: Ground, kills: Sequence[Kill]) -> int:
     return starts
 
 
-def settled(bootstrap: str) -> int:
+def end_open(bootstrap: str) -> int:
     """End what speculative attempts of the last batch may have left, as an operator does. How many there were."""
     with Cluster(config_of(bootstrap)) as cluster:
         found = look(cluster, (), time.time_ns() // 1_000_000)
@@ -244,7 +244,7 @@ def read_committed(bootstrap: str, topic: str) -> Counter[str]:
 
 
 def judge(ground: Ground, starts: int) -> bool:
-    left = settled(ground.nodes.bootstrap)
+    left = end_open(ground.nodes.bootstrap)
     found = read_committed(ground.nodes.bootstrap, ground.topic)
     rows = {f"row {number} {'x' * 60}" for number in range(ground.written)}
     missing, twice = len(rows - set(found)), sum(count > 1 for count in found.values())

@@ -39,8 +39,8 @@ def main(rows: int, size: int, partitions: int, options: list[str]) -> None:
             spent = cpu_seconds([*command, *options])
             took = time.time() - began
             ended = {step: max(path.stat().st_mtime for path in checkpoint.glob(of)) for step, of in STEPS.items()}
-            told = ", ".join(f"{step} {at - began:.1f}" for step, at in ended.items())
-            print(f"{run}: {took:.1f} s, {rows / took:,.0f} rows/s, {rows * size / took / 1e6:.0f} MB/s ({told})")
+            reported = ", ".join(f"{step} {at - began:.1f}" for step, at in ended.items())
+            print(f"{run}: {took:.1f} s, {rows / took:,.0f} rows/s, {rows * size / took / 1e6:.0f} MB/s ({reported})")
             print(f"   CPU seconds {spent}")
 
 

@@ -33,10 +33,12 @@ def main(events: int = 2_000_000) -> None:
             running = subprocess.Popen([*command, "--table", f"{folder}/{run}"], stdout=subprocess.PIPE, text=True)
             spent = watched(running)
             took = time.perf_counter() - began
-            told = json.loads(running.stdout.read() if running.stdout is not None else "")
-            assert told["rows_written"] == events
-            rate = events / told["seconds"]
-            print(f"{run}: {took:.1f} s, the query {told['seconds']:.1f} s: {rate:,.0f} events/s, CPU seconds {spent}")
+            report = json.loads(running.stdout.read() if running.stdout is not None else "")
+            assert report["rows_written"] == events
+            rate = events / report["seconds"]
+            print(
+                f"{run}: {took:.1f} s, the query {report['seconds']:.1f} s: {rate:,.0f} events/s, CPU seconds {spent}"
+            )
 
 
 def produce(bootstrap: str, events: int) -> None:

@@ -79,8 +79,8 @@ def measure(name: str, total: int, run: Callable[[], object]) -> None:
         run()
         took = time.perf_counter() - began
         spent = {each: round(now - before.get(each, 0.0), 2) for each, now in cpu_seconds().items()}
-        told = "warming up" if number == 0 else f"pass {number}"
-        print(f"{name}: {told}: {total / took / 1e6:.0f} MB/s, CPU seconds {spent}", flush=True)
+        label = "warming up" if number == 0 else f"pass {number}"
+        print(f"{name}: {label}: {total / took / 1e6:.0f} MB/s, CPU seconds {spent}", flush=True)
 
 
 if __name__ == "__main__":

@@ -276,9 +276,9 @@ def test_a_topic_created_anew_ends_the_stream_with_a_sentence(
     write(30)
     with pytest.raises(PySparkException) as lost:
         streaming.run()
-    told = sentence_of(lost.value)
-    assert "was deleted and created anew" in told.problem
-    assert "failOnDataLoss" in told.advice
+    sentence = sentence_of(lost.value)
+    assert "was deleted and created anew" in sentence.problem
+    assert "failOnDataLoss" in sentence.advice
     assert sorted(flat(streaming.run(failOnDataLoss=False))) == list(range(30))
 
 

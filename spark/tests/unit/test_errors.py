@@ -32,5 +32,5 @@ def kinds(of: type[StrandlineError] = StrandlineError) -> Iterator[type[Strandli
 
 @each("kind", [each for each in kinds() if each.__module__.startswith("strandline.")])
 def test_each_error_is_found_in_what_spark_makes_of_it(kind: type[StrandlineError]) -> None:
-    told = sentence_of(Exception(OF_SPARK.format(name=f"{kind.__module__}.{kind.__qualname__}")))
-    assert (told.problem, told.advice) == ("row 7 is bad", "leave it out")
+    sentence = sentence_of(Exception(OF_SPARK.format(name=f"{kind.__module__}.{kind.__qualname__}")))
+    assert (sentence.problem, sentence.advice) == ("row 7 is bad", "leave it out")

@@ -63,8 +63,8 @@ for line in (
     "pipeline histories /nowhere",
     "demo pipeline",
 ):
-    told = StringIO()
-    with redirect_stderr(told):
+    printed = StringIO()
+    with redirect_stderr(printed):
         try:
             app(line.split())
         except SystemExit as ended:
@@ -72,7 +72,7 @@ for line in (
         else:
             status = None
     assert status == 1, (line, status)
-    assert told.getvalue().endswith("pip install 'strandline[spark]'\\n"), (line, told.getvalue())
+    assert printed.getvalue().endswith("pip install 'strandline[spark]'\\n"), (line, printed.getvalue())
 """
 
 

@@ -67,16 +67,16 @@ def test_a_run_that_has_finished_does_nothing_and_its_checkpoint_is_for_nothing_
     spark: "SparkSession", broker: LocalCluster, tmp_path: Path
 ) -> None:
     topic = create_topic(broker.bootstrap, 2)
-    told: list[str] = []
+    reported: list[str] = []
 
     def once(rows: Any) -> int:
         how: dict[str, Any] = {"topic": topic, "checkpoint": str(tmp_path / "c"), "options": options(broker)}
-        return emit(rows, **how, notify=told.append).count()
+        return emit(rows, **how, notify=reported.append).count()
 
     first = once(spark.range(50).selectExpr("CAST(id AS STRING) AS value"))
     before = ends(broker.bootstrap, topic)
     assert once(spark.range(50).selectExpr("CAST(id AS STRING) AS value")) == first
-    assert told == ["this run has finished before, with 50 rows: there is nothing to do"]
+    assert reported == ["this run has finished before, with 50 rows: there is nothing to do"]
     with pytest.raises(StrandlineError, match="belongs to a run with another source"):
         once(spark.range(51).selectExpr("CAST(id AS STRING) AS value"))
     assert ends(broker.bootstrap, topic) == before

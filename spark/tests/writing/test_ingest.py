@@ -53,12 +53,12 @@ class Orders:
         self.count += count
 
     def declared(self, **sections: Any) -> dict[str, Any]:
-        told: dict[str, Any] = {
+        declaration: dict[str, Any] = {
             "source": {"topic": self.topic, "bootstrap": self.bootstrap, "max_offsets_per_trigger": 150},
             "value": {"format": "json", "columns": {"id": "long not null", "amount": "int", "region": "string"}},
             "sink": {"table": str(self.folder / "table"), "partition_by": ["region", "day = date(timestamp)"]},
         }
-        return {**told, **{name: {**told.get(name, {}), **of} for name, of in sections.items()}}
+        return {**declaration, **{name: {**declaration.get(name, {}), **of} for name, of in sections.items()}}
 
     def check(self, spark: "SparkSession", kind: str = "parquet") -> None:
         """Every order is in the table once, or in quarantine if it is none."""
@@ -265,9 +265,9 @@ def test_killed_again_and_again_every_record_is_in_the_table_once(
             os.kill(running.pid, signal.SIGKILL) if kill % 2 else os.killpg(running.pid, signal.SIGKILL)
     # One kill: the last run takes the session that is there, which saves the start of a JVM.
     output = ended_here(file, table, records, capsys) if kills == 1 else ended_process(file, table, records)
-    told = json.loads(output)
-    assert told["stopped"]
-    total = told["table"]
+    report = json.loads(output)
+    assert report["stopped"]
+    total = report["table"]
     assert (total["rows_in"], total["rows"], total["quarantined"], total["dense"]) == (
         records,
         records * 9 // 10,
@@ -328,9 +328,9 @@ def test_the_command_says_what_it_did_and_what_is_wrong(
     with pytest.raises(SystemExit) as ended:
         flags(strict=True)
     assert ended.value.code == 2
-    told = capsys.readouterr().out
-    assert "100 records read, 90 rows written, 10 quarantined in 1 batches" in told
-    assert "every offset is accounted for exactly once" in told
+    printed = capsys.readouterr().out
+    assert "100 records read, 90 rows written, 10 quarantined in 1 batches" in printed
+    assert "every offset is accounted for exactly once" in printed
     flags(json_output=True)
     again = json.loads(capsys.readouterr().out)
     assert (again["rows_in"], again["table"]["rows"], again["table"]["dense"]) == (0, 90, True)

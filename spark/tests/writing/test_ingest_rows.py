@@ -35,15 +35,15 @@ def records(spark: "SparkSession", values: Sequence[Any], start: int = 0, key: b
 
 
 def declared(tmp: Path | str = "/nowhere", **sections: Any) -> Pipeline:
-    told: dict[str, Any] = {
+    options: dict[str, Any] = {
         "source": {"topic": "orders", "bootstrap": "b:1"},
         "sink": {"table": f"{tmp}/orders"},
         "value": {"format": "json", "columns": {"id": "long not null", "amount": "int", "region": "string"}},
     }
     return pipeline(
         {
-            **told,
-            **{name: {**told.get(name, {}), **of} if isinstance(of, dict) else of for name, of in sections.items()},
+            **options,
+            **{name: {**options.get(name, {}), **of} if isinstance(of, dict) else of for name, of in sections.items()},
         }
     )
 
@@ -332,9 +332,9 @@ def test_offsets_that_another_checkpoint_brought_are_not_taken_twice(spark: "Spa
     first.take(records(spark, [{"id": 1}, {"id": 2}]), 0)
     first.close()
     second = Ingestion(wanted, "app-2", records(spark, []))
-    with pytest.raises(StrandlineError, match=r"has offsets 0\.\.1 of orders-0 from another checkpoint") as told:
+    with pytest.raises(StrandlineError, match=r"has offsets 0\.\.1 of orders-0 from another checkpoint") as raised:
         second.take(records(spark, [{"id": 2}, {"id": 3}], start=1), 0)
-    assert """starting = '{"orders": {"0": 2}}'""" in told.value.advice
+    assert """starting = '{"orders": {"0": 2}}'""" in raised.value.advice
     second.take(records(spark, [{"id": 3}], start=2), 0)
     second.close()
     assert read_table(spark, "parquet", f"{tmp_path}/orders").count() == 3

@@ -46,8 +46,8 @@ def values_in(nodes: LocalCluster, topic: str, partition: int = 0) -> list[bytes
 def test_keyed_rows_go_by_their_hash_and_keep_their_order(broker: LocalCluster) -> None:
     topic = create_topic(broker.bootstrap, 3)
     keys = [b"%d" % (i % 7) for i in range(100)]
-    told = written(broker, topic, table(key=keys, value=[b"%d" % i for i in range(100)]))
-    assert sum(row.records for row in told) == 100
+    records = written(broker, topic, table(key=keys, value=[b"%d" % i for i in range(100)]))
+    assert sum(row.records for row in records) == 100
     for partition in range(3):
         mine = [b"%d" % i for i in range(100) if (murmur2(keys[i]) & 0x7FFFFFFF) % 3 == partition]
         assert values_in(broker, topic, partition) == mine
@@ -56,11 +56,11 @@ def test_keyed_rows_go_by_their_hash_and_keep_their_order(broker: LocalCluster) 
 def test_rows_without_keys_fill_one_batch_after_another(broker: LocalCluster) -> None:
     topic = create_topic(broker.bootstrap, 4)
     rows = [b"%04d" % i for i in range(2000)]
-    told = written(broker, topic, table(value=rows[:1000]), table(value=rows[1000:]), batch_size="1000")
+    records = written(broker, topic, table(value=rows[:1000]), table(value=rows[1000:]), batch_size="1000")
     found = [values_in(broker, topic, partition) for partition in range(4)]
     assert sorted(value for part in found for value in part if value) == rows
-    assert len(told) > 1
-    assert {row.partition: row.last_offset + 1 for row in told} == {i: len(p) for i, p in enumerate(found) if p}
+    assert len(records) > 1
+    assert {row.partition: row.last_offset + 1 for row in records} == {i: len(p) for i, p in enumerate(found) if p}
 
 
 def test_rows_in_the_order_of_many_partitions_take_no_more_memory_than_others(
@@ -81,12 +81,12 @@ def test_rows_in_the_order_of_many_partitions_take_no_more_memory_than_others(
 
 def test_given_partitions_and_several_topics(broker: LocalCluster) -> None:
     one, two = create_topic(broker.bootstrap, 2), create_topic(broker.bootstrap, 3)
-    told = written(
+    records = written(
         broker,
         None,
         table(topic=[one, two, one, two], partition=[1, 2, 0, 2], value=[b"a", b"b", None, b"d"]),
     )
-    assert told == sorted([Reached(one, 0, 1, 0, 0), Reached(one, 1, 1, 0, 0), Reached(two, 2, 2, 0, 1)])
+    assert records == sorted([Reached(one, 0, 1, 0, 0), Reached(one, 1, 1, 0, 0), Reached(two, 2, 2, 0, 1)])
     assert values_in(broker, one, 0) == [None]
     assert values_in(broker, two, 2) == [b"b", b"d"]
     assert [r.records for r in written(broker, one, table(topic=[two], partition=[0], value=[b"o"]))] == [1]
@@ -139,8 +139,8 @@ def test_compressed_rows_are_read_by_librdkafka(broker: LocalCluster, codec: str
 @pytest.mark.parametrize("acks", ["0", "1", "all"])
 def test_acknowledgements(broker: LocalCluster, acks: str) -> None:
     topic = create_topic(broker.bootstrap)
-    told = written(broker, topic, table(value=[b"a", b"b"]), acks=acks)
-    assert [row.records for row in told] == [2]
+    records = written(broker, topic, table(value=[b"a", b"b"]), acks=acks)
+    assert [row.records for row in records] == [2]
     assert values_in(broker, topic) == [b"a", b"b"]
 
 

@@ -172,7 +172,7 @@ def resident_mb(nodes: list[NodeProcess]) -> float:
     return sum(usage(node.pid).resident_mb for node in nodes) / len(nodes)
 
 
-class Ear:
+class Pinger:
     """Asks one node the cheapest question again and again. The longest wait for an answer is how long it was deaf:
     a node does one thing at a time."""
 
@@ -203,12 +203,12 @@ class Ear:
 
 
 @contextmanager
-def listening(nodes: list[NodeProcess]) -> Iterator[list[Ear]]:
-    ears = [Ear(node) for node in nodes]
+def listening(nodes: list[NodeProcess]) -> Iterator[list[Pinger]]:
+    pingers = [Pinger(node) for node in nodes]
     try:
-        yield ears
+        yield pingers
     finally:
-        for ear in ears:
+        for ear in pingers:
             ear.stop()
 
 

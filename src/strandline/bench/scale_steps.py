@@ -11,8 +11,8 @@ from pathlib import Path
 
 from strandline.base.value import Value
 from strandline.bench.scale_cluster import (
-    Ear,
     Partitions,
+    Pinger,
     await_controller,
     await_service,
     cpu_s,
@@ -24,7 +24,7 @@ from strandline.bench.scale_cluster import (
 from strandline.testing.local_cluster import LocalCluster, NodeProcess
 
 NODES = 3
-SETTLE_S = 6.0  # the checkpoint of the high watermarks comes every five
+CHECKPOINTED_S = 6.0  # the checkpoint of the high watermarks comes every five
 STOP_S = 300.0
 FENCED = re.compile(r"^(\S+ \S+) WARNING broker (\d+) is fenced: ", re.MULTILINE)
 
@@ -75,12 +75,12 @@ class Steps:
 
     def step(self, what: str, nodes: list[NodeProcess], act: Callable[[], None]) -> Step:
         self.say(what)
-        with listening(nodes) as ears:
+        with listening(nodes) as pingers:
             before, began = cpu_s(nodes), time.monotonic()
             act()
             seconds = time.monotonic() - began
             used = cpu_s(nodes) - before
-        return Step(round(seconds, 3), round(used, 2), round(longest(ears), 3))
+        return Step(round(seconds, 3), round(used, 2), round(longest(pingers), 3))
 
     def create(self) -> Step:
         def act() -> None:
@@ -102,8 +102,8 @@ class Steps:
         return self.step("deleting them", self.cluster.nodes, act)
 
     def rest(self, seconds: float) -> float:
-        self.say(f"resting for {SETTLE_S + seconds:.0f} s")
-        time.sleep(SETTLE_S)
+        self.say(f"resting for {CHECKPOINTED_S + seconds:.0f} s")
+        time.sleep(CHECKPOINTED_S)
         before, began = cpu_s(self.cluster.nodes), time.monotonic()
         time.sleep(seconds)
         used = cpu_s(self.cluster.nodes) - before
@@ -146,8 +146,8 @@ class Steps:
         return self.step(f"stopping node {node.node_id} in order", self.others(node), act)
 
 
-def longest(ears: list[Ear]) -> float:
-    return max(ear.stop() for ear in ears)
+def longest(pingers: list[Pinger]) -> float:
+    return max(ear.stop() for ear in pingers)
 
 
 def measure(partitions: int, config: ScaleConfig, folder: Path, say: Say) -> Scaled:

@@ -97,7 +97,7 @@ class Authenticating:
     def exchange_for(self, received: Received, session: Session | None) -> Exchange:
         mechanism, listener = received.message.mechanism, received.caller.listener
         if session is not None and session.mechanism != mechanism:
-            return Unlike(mechanism, session.mechanism)
+            return MechanismChange(mechanism, session.mechanism)
         nonce = self.rng.randbytes(NONCE_BYTES).hex()
         if mechanism == SECRET_MECHANISM:
             assert self.credential is not None
@@ -168,7 +168,7 @@ class Authenticating:
         self.sessions.pop(connection, None)
 
 
-class Unlike:
+class MechanismChange:
     """The exchange of a connection that has proved who it is by another mechanism before. It gets to know that when it
     begins, as from Kafka."""
 

@@ -27,7 +27,7 @@ SNAPSHOT_BYTES = 20 << 20  # metadata.log.max.record.bytes.between.snapshots
 SNAPSHOT_MS = 3_600_000  # metadata.log.max.snapshot.interval.ms
 
 
-class Ahead(Struct):
+class ReplayedAhead(Struct):
     """The log, replayed to its end before anybody knew how much of it is committed."""
 
     image: Image
@@ -50,7 +50,7 @@ class Committed:
         self.new_since: Instant | None = None  # when the oldest record was applied that no snapshot has
         self.news: list[Effect] = []
         self.loaded: tuple[SnapshotId | None, Image] | None = None  # where the replay at the start began
-        self.ahead: Ahead | None = None
+        self.ahead: ReplayedAhead | None = None
         self.found = self.replay_ahead()  # what the start found that cannot be applied, committed or not
 
     def advance(self, high_watermark: int, now: Instant) -> list[Effect]:
@@ -102,7 +102,7 @@ class Committed:
         image = image.copy()
         size, unfit = self.apply(image, start, end)
         if unfit is None:
-            self.ahead = Ahead(image, start, self.log.sound_below(end), size)
+            self.ahead = ReplayedAhead(image, start, self.log.sound_below(end), size)
             assert self.ahead.end.end_offset == end
         return unfit
 

@@ -3,9 +3,9 @@
 Roles, in order, each a type with only what it knows:
   - `Registering`: no broker epoch yet; asks until a controller answers.
   - `Registered`: has an epoch; heartbeats. It is fenced until its metadata has caught up with its own registration.
-  - `Leaving`: asked for a controlled shutdown; heartbeats with WantShutDown until the controller has moved
+  - `ShuttingDown`: asked for a controlled shutdown; heartbeats with WantShutDown until the controller has moved
     leadership away (or patience ends, because nobody is left who could answer).
-  - `Left`: may stop.
+  - `ShutDown`: may stop.
 
 Invariants: at most one request is in flight; a broker epoch is never reused by another incarnation.
 """
@@ -78,16 +78,16 @@ class Registered(Value, frozen=True):
     fenced: bool
 
 
-class Leaving(Value, frozen=True):
+class ShuttingDown(Value, frozen=True):
     epoch: int
     until: Instant
 
 
-class Left(Value, frozen=True):
+class ShutDown(Value, frozen=True):
     clean: bool  # the controller agreed
 
 
-Role = Registering | Registered | Leaving | Left
+Role = Registering | Registered | ShuttingDown | ShutDown
 
 
 class Lifecycle:
@@ -111,7 +111,7 @@ class Lifecycle:
     @property
     def epoch(self) -> int:
         match self.role:
-            case Registered(epoch=epoch) | Leaving(epoch=epoch):
+            case Registered(epoch=epoch) | ShuttingDown(epoch=epoch):
                 return epoch
             case _:
                 return -1
@@ -123,9 +123,9 @@ class Lifecycle:
     def deadline(self) -> Instant:
         """Leaving ends when patience does, even while a heartbeat is out that nobody will answer."""
         role = self.role
-        if type(role) is Leaving:
+        if type(role) is ShuttingDown:
             return role.until if self.in_flight else min(self.next_send, role.until)
-        if type(role) is Left:
+        if type(role) is ShutDown:
             return NEVER
         ends = min(self.report_until, self.register_until or NEVER)
         return ends if self.in_flight else min(self.next_send, ends)
@@ -146,12 +146,12 @@ class Lifecycle:
                 return self.ask(self.registration(), REGISTRATION_VERSION)
             case Registered(epoch=epoch):
                 return self.ask(self.heartbeat(epoch, leaving=False), HEARTBEAT_VERSION)
-            case Leaving(epoch=epoch, until=until):
+            case ShuttingDown(epoch=epoch, until=until):
                 if now >= until:
-                    self.role = Left(clean=False)
+                    self.role = ShutDown(clean=False)
                     return [Report("warning", "stopping without the controller's consent: it did not answer in time")]
                 return self.ask(self.heartbeat(epoch, leaving=True), HEARTBEAT_VERSION)
-            case Left():
+            case ShutDown():
                 return []
 
     def step(self, event: Answered | Failed, now: Instant) -> list[Effect]:
@@ -182,7 +182,7 @@ class Lifecycle:
     def controller_changed(self, now: Instant) -> None:
         """A new controller does not know our session yet: send a heartbeat at once, even if a request is on its way."""
         self.in_flight = 0
-        if not isinstance(self.role, Left):
+        if not isinstance(self.role, ShutDown):
             self.next_send = now
 
     def directories_failed(self, offline: tuple[Uuid, ...], now: Instant) -> None:
@@ -213,7 +213,7 @@ class Lifecycle:
         """Begin a controlled shutdown."""
         match self.role:
             case Registered(epoch=epoch):
-                self.role = Leaving(epoch, after(now, self.config.leave_patience_ms))
+                self.role = ShuttingDown(epoch, after(now, self.config.leave_patience_ms))
                 assert not self.is_unfenced
                 self.in_flight = 0
                 self.next_send = now
@@ -222,13 +222,13 @@ class Lifecycle:
 
     def leave_unasked(self) -> None:
         """Stop without a controlled shutdown."""
-        self.role = Left(clean=False)
+        self.role = ShutDown(clean=False)
 
     # --- questions to the controller
 
     def ask(self, message: BrokerRegistrationRequest | BrokerHeartbeatRequest, version: int) -> list[Effect]:
         assert self.in_flight == 0, "one request at a time"
-        assert type(self.role) is not Left
+        assert type(self.role) is not ShutDown
         self.sent += 1
         self.in_flight = self.sent
         self.asked_offline = self.offline
@@ -308,12 +308,12 @@ class Lifecycle:
                 self.role = Registered(epoch, answer.is_fenced)
                 pause = RETRY_MS if answer.is_fenced else self.config.heartbeat_interval_ms
                 self.next_send = after(now, pause)
-            case ErrorCode.NONE, Leaving():
+            case ErrorCode.NONE, ShuttingDown():
                 self.accepted()
                 if answer.should_shut_down:
-                    self.role = Left(clean=True)
+                    self.role = ShutDown(clean=True)
                 else:
-                    self.role = Leaving(self.role.epoch, after(now, self.config.leave_patience_ms))
+                    self.role = ShuttingDown(self.role.epoch, after(now, self.config.leave_patience_ms))
                     self.next_send = after(now, LEAVING_RETRY_MS)
             case ((ErrorCode.STALE_BROKER_EPOCH | ErrorCode.BROKER_ID_NOT_REGISTERED), Registered()):
                 self.role = Registering()

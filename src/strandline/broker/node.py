@@ -51,7 +51,7 @@ from strandline.broker.faults.quarantine import Quarantine, Quarantined
 from strandline.broker.faults.refusing import refusing
 from strandline.broker.forward import Forwarded, Forwarding
 from strandline.broker.handlers import metadata
-from strandline.broker.lifecycle import Left
+from strandline.broker.lifecycle import ShutDown
 from strandline.broker.listeners.sasl import sasl_rules
 from strandline.broker.parts import Parts, missing_topics
 from strandline.broker.quotas.throttling import ClientQuotas
@@ -357,7 +357,7 @@ class Node:
 
     def throttled(self, effects: list[Effect], now: Instant) -> list[Effect]:
         """The `effects` of a step, with waits for clients that have used up their quotas."""
-        done = self.quotas.settle(effects, now)
+        done = self.quotas.throttle(effects, now)
         self.has_quotas = self.quotas.is_needed
         return done
 
@@ -377,7 +377,7 @@ class Node:
             effects += self.let_clients_in(now)
         if self.broker is not None and self.broker.has_news:
             effects += self.broker.notice(now)
-        if self.broker is not None and type(self.broker.lifecycle.role) is Left and not self.halted:
+        if self.broker is not None and type(self.broker.lifecycle.role) is ShutDown and not self.halted:
             effects += self.part(clean=self.broker.lifecycle.role.clean, now=now)
         if self.is_closing and not self.halted:
             effects += self.part(clean=True, now=now)

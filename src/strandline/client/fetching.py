@@ -299,7 +299,7 @@ class Reader:
                 if asked is not None:
                     self.cluster.release(asked.connection)
                 self.preferred = None
-                self.cluster.settle(patience, error, [self.topic])
+                self.cluster.raise_or_wait(patience, error, [self.topic])
             except BaseException:
                 if asked is not None:
                     asked.connection.close()

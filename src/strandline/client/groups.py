@@ -113,7 +113,7 @@ def ask_coordinator(
                 return answer
             raise refused(code, f"{what}: {connection} refuses")
         except KafkaError as error:
-            cluster.settle(patience, error, ())
+            cluster.raise_or_wait(patience, error, ())
 
 
 def first_error(answer: Any) -> int:

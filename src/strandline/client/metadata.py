@@ -233,7 +233,7 @@ class Metadata:
 
     # --- after a failure
 
-    def settle(self, patience: Patience, error: KafkaError, topics: Sequence[str]) -> None:
+    def raise_or_wait(self, patience: Patience, error: KafkaError, topics: Sequence[str]) -> None:
         """After a failure: raise it if it does not pass by itself, else wait a little and ask for metadata anew.
 
         That a topic is missing, or another one, is believed after a while: brokers do not learn of it all at once."""

@@ -54,7 +54,7 @@ def list_offsets(
         left = {at: timestamp for at, timestamp in left.items() if at not in found}
         if left:
             failure = failure or refused(ErrorCode.UNKNOWN_SERVER_ERROR, f"no broker answers for {names_of(left)}")
-            cluster.settle(patience, failure, sorted({topic for topic, _ in left}))
+            cluster.raise_or_wait(patience, failure, sorted({topic for topic, _ in left}))
     return {at: found[at] for at in asked}
 
 
@@ -140,4 +140,4 @@ def epoch_end(cluster: Metadata, topic: str, partition: int, leader_epoch: int) 
                 raise UnknownTopic(topic, partition)
             raise refused(row.error_code, f"the end of leader epoch {leader_epoch} of {topic}-{partition}")
         except KafkaError as error:
-            cluster.settle(patience, error, [topic])
+            cluster.raise_or_wait(patience, error, [topic])

@@ -147,7 +147,7 @@ def ask_all(cluster: Metadata, requests: Mapping[str, Message], what: str) -> di
         try:
             why = ask_once(cluster, left, found.__setitem__)
         except KafkaError as error:
-            cluster.settle(patience, error, ())
+            cluster.raise_or_wait(patience, error, ())
             continue
         if why:
             patience.pause(why)

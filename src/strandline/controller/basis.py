@@ -158,7 +158,7 @@ class Basis(Value, frozen=True):
             changes.append(plan_change(at, partition, wish, self.rules(topic)))
         return [change for change in changes if change is not None]
 
-    def arrival(self, node: NodeId) -> list[PartitionChangeRecord]:
+    def elections_after_unfencing(self, node: NodeId) -> list[PartitionChangeRecord]:
         """A broker becomes active: partitions without a leader may now have one."""
         assert node in self.image.brokers
         changes = []

@@ -31,7 +31,7 @@ class PartitionState(Value, frozen=True):
     in_sync: int
 
 
-class Outcome(Value, frozen=True):
+class LeaderKillResult(Value, frozen=True):
     verdict: Verdict
     unacknowledged: int
     interruption_s: float
@@ -96,7 +96,9 @@ class Writer:
         return self.sent - len(self.acknowledged)
 
 
-def run(cluster: LocalCluster, say: Callable[[str], None], *, seconds: float, rate: int, partitions: int) -> Outcome:
+def run(
+    cluster: LocalCluster, say: Callable[[str], None], *, seconds: float, rate: int, partitions: int
+) -> LeaderKillResult:
     """Needs a cluster that is up. `say` gets a text at each of the `STEPS`."""
     make_topic(cluster, partitions)
     before = partition_states(cluster)
@@ -131,7 +133,7 @@ def run(cluster: LocalCluster, say: Callable[[str], None], *, seconds: float, ra
         if state.leader == victim
     )
     after = partition_states(cluster)
-    return Outcome(verdict, unacknowledged, interruption_s, victim, before, after, healed_s, ends, logs)
+    return LeaderKillResult(verdict, unacknowledged, interruption_s, victim, before, after, healed_s, ends, logs)
 
 
 def logs_of(cluster: LocalCluster, partition: int, end: int) -> dict[int, LogDigest]:

@@ -7,11 +7,11 @@ from strandline.client.admin.behind import Behind
 from strandline.diagnosis.sizes import readable
 
 
-def of_replicas(told: dict[int, Behind] | str, replicas: Iterable[int]) -> list[Behind]:
+def of_replicas(reported: dict[int, Behind] | str, replicas: Iterable[int]) -> list[Behind]:
     """Those of `replicas` that are out of sync."""
-    if isinstance(told, str):
-        return [Behind(node, why=told) for node in replicas]
-    return [told[node] for node in replicas if node in told]
+    if isinstance(reported, str):
+        return [Behind(node, why=reported) for node in replicas]
+    return [reported[node] for node in replicas if node in reported]
 
 
 def as_json(behind: Behind) -> dict[str, Any]:

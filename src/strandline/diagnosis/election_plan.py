@@ -38,7 +38,7 @@ class Kind(Enum):
     LONGEST_LOG_AGGRESSIVE = 4
 
 
-class Outcome(Enum):
+class ElectionResult(Enum):
     NOT_NEEDED = "has a leader"
     CLEAN = "loses nothing"
     UNCLEAN = "may lose records"
@@ -46,7 +46,7 @@ class Outcome(Enum):
 
 
 class Candidate(Value, frozen=True):
-    outcome: Outcome
+    outcome: ElectionResult
     node: int  # -1: nobody
     why: str
 
@@ -91,7 +91,7 @@ def plan_election(
 ) -> Plan:
     if state.leader >= 0:
         return Plan(
-            state.at, kind, Candidate(Outcome.NOT_NEEDED, state.leader, f"broker {state.leader} leads"), reports
+            state.at, kind, Candidate(ElectionResult.NOT_NEEDED, state.leader, f"broker {state.leader} leads"), reports
         )
     if kind is not Kind.DESIGNATION:
         designated = NOBODY
@@ -99,16 +99,19 @@ def plan_election(
     clean = decide(old, Wish(), rules_of(state, LastResort.NOBODY, is_elr_enabled))[1]
     if clean.leader != NOBODY:
         why = "it is in sync" if clean.how is How.IN_SYNC else "it is eligible"
-        return Plan(state.at, kind, Candidate(Outcome.CLEAN, clean.leader, why), reports)
+        return Plan(state.at, kind, Candidate(ElectionResult.CLEAN, clean.leader, why), reports)
     known = known_answers(state, reports, designated)
     best = None if kind is Kind.UNCLEAN else choice(recovery_of(kind, designated), old, (), known, Instant(0))
     resort = LastResort.ANYBODY if kind is Kind.UNCLEAN else LastResort.NOBODY
     leader = decide(old, Wish(designated=best), rules_of(state, resort, is_elr_enabled))[1].leader
     if leader == NOBODY:
         return Plan(
-            state.at, kind, Candidate(Outcome.NOBODY, NOBODY, why_nobody(state, kind, designated, known)), reports
+            state.at,
+            kind,
+            Candidate(ElectionResult.NOBODY, NOBODY, why_nobody(state, kind, designated, known)),
+            reports,
         )
-    candidate = Candidate(Outcome.UNCLEAN, leader, why_candidate(state, kind, leader, known))
+    candidate = Candidate(ElectionResult.UNCLEAN, leader, why_candidate(state, kind, leader, known))
     if best is not None and loses_nothing(old, best, known):
         return Plan(state.at, kind, candidate, reports)
     log = log_of(reports, leader)
@@ -211,7 +214,7 @@ def log_of(reports: Iterable[LogReport], node: int) -> ReplicaLog | None:
 def lines_of(plan: Plan) -> list[str]:
     """For a person: one partition's plan."""
     candidate, log = plan.candidate, plan.log
-    if candidate.outcome is Outcome.NOT_NEEDED:
+    if candidate.outcome is ElectionResult.NOT_NEEDED:
         return [f"{plan.at}: nothing to do, {candidate.why}"]
     lines = [f"{plan.at}: {headline(plan)}"]
     if log is not None:
@@ -226,14 +229,14 @@ def lines_of(plan: Plan) -> list[str]:
 
 def headline(plan: Plan) -> str:
     candidate = plan.candidate
-    if candidate.outcome is Outcome.NOBODY:
+    if candidate.outcome is ElectionResult.NOBODY:
         return f"nobody would lead: {candidate.why}"
     return f"broker {candidate.node} would lead: {candidate.why}"
 
 
 def losses_of(plan: Plan) -> list[str]:
     """What would be lost, the plainest first."""
-    if plan.candidate.outcome is Outcome.NOBODY:
+    if plan.candidate.outcome is ElectionResult.NOBODY:
         return []
     if plan.loss is None:
         return ["nothing"]

@@ -7,9 +7,9 @@ says; what an election would cost is the plan's (`diagnosis.election_plan`), mad
 from strandline.client.admin.replica_logs import ReplicaLog
 from strandline.controller.partitions.recovery import candidates
 from strandline.controller.partitions.standing import Standing, standing_of
-from strandline.diagnosis.election_plan import Kind, Outcome, Plan, losses_of, plan_election
+from strandline.diagnosis.election_plan import ElectionResult, Kind, Plan, losses_of, plan_election
 from strandline.diagnosis.partitions import brokers, numbers, registered
-from strandline.diagnosis.situation import Facts, Finding, Out, Way, absence
+from strandline.diagnosis.situation import Facts, Finding, OutOfSync, WayOut, absence
 from strandline.metadata.strategy import Strategy
 
 NOBODY_CLEAN = "nobody is in sync or eligible"
@@ -63,7 +63,7 @@ def awaited_in(standing: Standing, facts: Facts) -> tuple[int, ...]:
     return tuple(dict.fromkeys((*state.isr, *state.elr, *state.last_known_elr)))
 
 
-def comes_by_itself(standing: Standing, awaited: tuple[int, ...], absent: list[Out]) -> bool:
+def comes_by_itself(standing: Standing, awaited: tuple[int, ...], absent: list[OutOfSync]) -> bool:
     """Will somebody lead, if all stays as it is?"""
     match standing:
         case Standing.OPERATOR:
@@ -106,7 +106,7 @@ def why_operator(facts: Facts) -> str:
     return f"{NOBODY_CLEAN}, and the last eligible replicas are unknown, or one of them is no longer registered"
 
 
-def waits(standing: Standing, awaited: tuple[int, ...], absent: list[Out], facts: Facts) -> str:
+def waits(standing: Standing, awaited: tuple[int, ...], absent: list[OutOfSync], facts: Facts) -> str:
     there = [node for node in awaited if node not in {out.node for out in absent}]
     match standing:
         case Standing.OPERATOR:
@@ -133,32 +133,32 @@ RETURNS = {
 MAY_HAVE_LOST = ("", "what it lost when it stopped; the ledger will say as much of it as can be known")
 
 
-def returns(standing: Standing, absent: list[Out]) -> list[Way]:
+def returns(standing: Standing, absent: list[OutOfSync]) -> list[WayOut]:
     """Brokers that come back."""
     then, costs = RETURNS.get(standing, MAY_HAVE_LOST)
-    return [Way(out.remedy.what + then, costs, out.remedy.command) for out in absent if out.remedy is not None]
+    return [WayOut(out.remedy.what + then, costs, out.remedy.command) for out in absent if out.remedy is not None]
 
 
-def elections(facts: Facts) -> list[Way]:
+def elections(facts: Facts) -> list[WayOut]:
     """By hand, the one that knows most first. Each candidate is named once."""
-    found: list[Way] = []
+    found: list[WayOut] = []
     named: set[int] = set()
     for kind in (Kind.LONGEST_LOG_BALANCED, Kind.LONGEST_LOG_AGGRESSIVE):
         plan = plan_election(facts.state, facts.reports, kind)
-        if plan.candidate.outcome is Outcome.UNCLEAN and plan.candidate.node not in named:
+        if plan.candidate.outcome is ElectionResult.UNCLEAN and plan.candidate.node not in named:
             named.add(plan.candidate.node)
             found.append(election(plan, f"--election-type {kind.name.lower()}", facts))
     for node in facts.state.online:
         plan = plan_election(facts.state, facts.reports, Kind.DESIGNATION, node)
-        if plan.candidate.outcome is Outcome.UNCLEAN and node not in named:
+        if plan.candidate.outcome is ElectionResult.UNCLEAN and node not in named:
             found.append(election(plan, f"--election-type designation --designated-leader {node}", facts))
     return found
 
 
-def election(plan: Plan, options: str, facts: Facts) -> Way:
+def election(plan: Plan, options: str, facts: Facts) -> WayOut:
     place = f"--topic {plan.at.topic} --partition {plan.at.partition}"
     why = ", whatever it has" if plan.kind is Kind.DESIGNATION else f": {plan.candidate.why}"
-    return Way(
+    return WayOut(
         f"elect broker {plan.candidate.node}{why}",
         "; ".join(losses_of(plan)),
         f"strandline leader-election {options} {place}{facts.options}",

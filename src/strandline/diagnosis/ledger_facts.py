@@ -25,7 +25,7 @@ MEANINGS = {
 }
 
 
-class Written(Value, frozen=True):
+class LedgerEntries(Value, frozen=True):
     """What is written of one partition."""
 
     open: int = 0  # entries that nobody has acknowledged
@@ -41,7 +41,7 @@ class Written(Value, frozen=True):
         return f"{counted(self.open)}, and {seen}" if self.open else f"no entry but {seen}"
 
 
-NOTHING_WRITTEN = Written()
+NOTHING_WRITTEN = LedgerEntries()
 
 
 def meaning(topic: str) -> tuple[str, ...]:
@@ -53,21 +53,21 @@ def counted(count: int) -> str:
     return f"{count} entr{'y' if count == 1 else 'ies'}"
 
 
-def written(ledger: Ledger) -> dict[Place, Written]:
+def written(ledger: Ledger) -> dict[Place, LedgerEntries]:
     found: dict[Place, list[Entry]] = {}
     for entry in entries(ledger.losses):
         found.setdefault(Place(entry.losses[0].topic, entry.losses[0].partition), []).append(entry)
     return {at: of_one(rows, ledger) for at, rows in found.items()}
 
 
-def of_one(rows: Iterable[Entry], ledger: Ledger) -> Written:
+def of_one(rows: Iterable[Entry], ledger: Ledger) -> LedgerEntries:
     rows = list(rows)
     seen = sum(acknowledgement(entry, ledger.acknowledged) is not None for entry in rows)
     last: dict[int, Loss] = {}
     for loss in (loss for entry in rows for loss in entry.losses if loss.where == WITHDRAWN):
         if loss.replica not in last or last[loss.replica].time_ms <= loss.time_ms:
             last[loss.replica] = loss
-    return Written(len(rows) - seen, seen, tuple(last[node] for node in sorted(last)))
+    return LedgerEntries(len(rows) - seen, seen, tuple(last[node] for node in sorted(last)))
 
 
 def withdrawal_words(loss: Loss) -> str:

@@ -18,7 +18,7 @@ from strandline.client.admin.partitions import PartitionState
 from strandline.client.admin.replica_logs import LogReport, ReplicaLog, Unasked
 from strandline.client.brokers import BrokerAt
 from strandline.diagnosis.behind import words
-from strandline.diagnosis.ledger_facts import NOTHING_WRITTEN, Written, withdrawal_words
+from strandline.diagnosis.ledger_facts import NOTHING_WRITTEN, LedgerEntries, withdrawal_words
 from strandline.diagnosis.partitions import numbers
 from strandline.wire.messages.own.describe_losses import Loss
 
@@ -33,13 +33,13 @@ class Facts(Value, frozen=True):
     moved: frozenset[int] = frozenset()  # replicas whose logs have grown since they were first asked
     behind: dict[int, Behind] | str = ""  # what followers out of sync lack, as their leader reports; or why it does not
     waits_for: str | None = None  # what a reassignment waits for, as the controller reports
-    ledger: Written = NOTHING_WRITTEN
+    ledger: LedgerEntries = NOTHING_WRITTEN
     has_controller: bool = True  # does any broker reach an active one?
     held: Held | None = None  # by which transaction, if readers of what is committed wait for one
     options: str = ""  # that every command needs to reach this cluster
 
 
-class Way(Value, frozen=True):
+class WayOut(Value, frozen=True):
     what: str
     costs: str  # in records
     command: str
@@ -51,15 +51,15 @@ class Finding(Value, frozen=True):
     waits_for: str = ""
     needs_action: bool = False
     is_missing: bool = False  # is a fact missing that would change what is said?
-    ways: tuple[Way, ...] = ()
+    ways: tuple[WayOut, ...] = ()
 
 
-class Out(Value, frozen=True):
+class OutOfSync(Value, frozen=True):
     """A replica that is not in sync."""
 
     node: int
     why: str
-    remedy: Way | None = None  # None: it comes by itself
+    remedy: WayOut | None = None  # None: it comes by itself
     is_missing: bool = False
 
 
@@ -74,8 +74,8 @@ def judge_control(facts: Facts) -> tuple[Finding, ...]:
     if facts.has_controller:
         return ()
     why = "no broker reaches an active controller: nothing is decided, and what brokers know of each other may be old"
-    start = Way("start the controllers that are down", "none", "strandline node --config FILE_OF_THE_NODE")
-    impaired = Way(
+    start = WayOut("start the controllers that are down", "none", "strandline node --config FILE_OF_THE_NODE")
+    impaired = WayOut(
         "if all run, find a voter that lost metadata: it grants no vote until it has copied what is committed",
         "none",
         "grep 'this voter' LOG_OF_EACH_CONTROLLER",
@@ -115,7 +115,7 @@ def judge_withdrawn(facts: Facts) -> tuple[Finding, ...]:
 def withdrawn(facts: Facts, loss: Loss) -> Finding:
     node, leader = loss.replica, facts.state.leader
     waits_for = f"replica {node} to copy from broker {leader} what it lacks" if leader >= 0 else "a leader to copy from"
-    look = Way(
+    look = WayOut(
         f"check the disk of broker {node} before it loses more: what changed or damaged its files",
         "none",
         f"strandline log-dirs describe --broker {node}{facts.options}",
@@ -141,7 +141,7 @@ def damage(facts: Facts, row: ReplicaLog) -> Finding:
     return Finding(what, (why,), f"records of {brokers} to repair them with")
 
 
-def under_min_isr(facts: Facts, out: list[Out]) -> Finding:
+def under_min_isr(facts: Facts, out: list[OutOfSync]) -> Finding:
     state = facts.state
     why = (
         f"in sync: {numbers(state.isr) or 'nobody'}; min.insync.replicas is {state.min_isr}",
@@ -151,7 +151,7 @@ def under_min_isr(facts: Facts, out: list[Out]) -> Finding:
     if not finding.needs_action:
         return finding
     config = f"--entity-type topics --entity-name {state.at.topic} --add-config min.insync.replicas={len(state.isr)}"
-    lower = Way(
+    lower = WayOut(
         f"lower min.insync.replicas to {len(state.isr)}",
         "none now; but records acknowledged from then on have fewer copies, and only in-sync replicas stay eligible",
         f"strandline configs alter {config}{facts.options}",
@@ -159,7 +159,7 @@ def under_min_isr(facts: Facts, out: list[Out]) -> Finding:
     return Finding(finding.what, finding.why, finding.waits_for, True, finding.is_missing, (*finding.ways, lower))
 
 
-def of_replicas(what: str, why: tuple[str, ...], out: list[Out]) -> Finding:
+def of_replicas(what: str, why: tuple[str, ...], out: list[OutOfSync]) -> Finding:
     return Finding(
         what,
         (*why, *(row.why for row in out)),
@@ -180,7 +180,7 @@ def reassignment(facts: Facts) -> Finding:
     ways = finding.ways
     if finding.needs_action:
         text = f'{{"partitions": [{{"topic": "{state.at.topic}", "partition": {state.at.partition}}}]}}'
-        cancel = Way(
+        cancel = WayOut(
             "cancel the move: it keeps the replicas that it had",
             "none",
             f"echo '{text}' > cancel.json && strandline reassignments cancel cancel.json{facts.options}",
@@ -193,56 +193,56 @@ def reassignment(facts: Facts) -> Finding:
 # --- one replica
 
 
-def out_of_sync(node: int, facts: Facts) -> Out:
+def out_of_sync(node: int, facts: Facts) -> OutOfSync:
     """Why is it not in sync, and what brings it back?"""
     absent = absence(node, facts)
     if absent is not None:
         return absent
     report = report_of(node, facts)
     if isinstance(report, Unasked):
-        return Out(node, f"broker {node} should be there, but {report.why}", is_missing=True)
+        return OutOfSync(node, f"broker {node} should be there, but {report.why}", is_missing=True)
     lag = f"replica {lacks(facts.behind, node)}"
     if report is None:
-        return Out(node, lag)
+        return OutOfSync(node, lag)
     if node in facts.moved:
-        return Out(node, f"{lag}, and is catching up")
+        return OutOfSync(node, f"{lag}, and is catching up")
     leader = report_of(facts.state.leader, facts)
     if isinstance(leader, ReplicaLog) and report.rank == leader.rank:
         late = f"if that lasts, broker {facts.state.leader} does not reach the controller"
-        return Out(node, f"replica {node} has all that the leader has, and is about to join the ISR; {late}")
+        return OutOfSync(node, f"replica {node} has all that the leader has, and is about to join the ISR; {late}")
     config = f"--entity-type brokers --entity-name {node} --all{facts.options}"
-    look = Way(
+    look = WayOut(
         f"find out why replica {node} does not fetch: see its node's log, and throttles",
         "none",
         f"strandline configs describe {config} | grep throttled",
     )
-    return Out(node, f"{lag}, and has not moved for {WATCHED_S} s: it is stuck, or slow", look)
+    return OutOfSync(node, f"{lag}, and has not moved for {WATCHED_S} s: it is stuck, or slow", look)
 
 
-def absence(node: int, facts: Facts) -> Out | None:
+def absence(node: int, facts: Facts) -> OutOfSync | None:
     """Why can this replica not lead, nor come into the ISR? None: it is there."""
     broker, report = facts.brokers.get(node), report_of(node, facts)
     if broker is None:
-        return Out(node, f"broker {node} is not registered", start(node, facts))
+        return OutOfSync(node, f"broker {node} is not registered", start(node, facts))
     if node not in facts.state.offline:
         return None
     if isinstance(report, ReplicaLog):
-        return Out(node, *runs_fenced(node, broker, facts))
+        return OutOfSync(node, *runs_fenced(node, broker, facts))
     if report is None:
-        return Out(node, f"broker {node} is offline", start(node, facts))
+        return OutOfSync(node, f"broker {node} is offline", start(node, facts))
     if report.why.startswith("refuses"):
-        look = Way(
+        look = WayOut(
             f"repair the log directory of replica {node}, and restart broker {node}",
             "none, if its files are whole",
             f"strandline log-dirs describe --broker {node}{facts.options}",
         )
-        return Out(node, f"broker {node} {report.why}", look)
-    return Out(node, f"broker {node} {report.why}", restart(node) if report.hangs else start(node, facts))
+        return OutOfSync(node, f"broker {node} {report.why}", look)
+    return OutOfSync(node, f"broker {node} {report.why}", restart(node) if report.hangs else start(node, facts))
 
 
-def runs_fenced(node: int, broker: BrokerAt, facts: Facts) -> tuple[str, Way]:
+def runs_fenced(node: int, broker: BrokerAt, facts: Facts) -> tuple[str, WayOut]:
     state = "is fenced: it does not reach the controller" if broker.is_fenced else "has an offline log directory"
-    look = Way(
+    look = WayOut(
         f"find out why broker {node} {state.partition(':')[0]}: see its node's log",
         "none",
         f"strandline log-dirs describe --broker {node}{facts.options}",
@@ -250,15 +250,15 @@ def runs_fenced(node: int, broker: BrokerAt, facts: Facts) -> tuple[str, Way]:
     return f"broker {node} runs, but {state}", look
 
 
-def start(node: int, facts: Facts) -> Way:
+def start(node: int, facts: Facts) -> WayOut:
     broker = facts.brokers.get(node)
     where = f" (it was at {broker.host}:{broker.port})" if broker else ""
-    return Way(f"start broker {node}{where}", "none", f"strandline node --config FILE_OF_NODE_{node}")
+    return WayOut(f"start broker {node}{where}", "none", f"strandline node --config FILE_OF_NODE_{node}")
 
 
-def restart(node: int) -> Way:
+def restart(node: int) -> WayOut:
     what = f"find out why broker {node} hangs; kill and restart it"
-    return Way(what, "none", f"strandline node --config FILE_OF_NODE_{node}")
+    return WayOut(what, "none", f"strandline node --config FILE_OF_NODE_{node}")
 
 
 def report_of(node: int, facts: Facts) -> LogReport | None:
@@ -274,7 +274,7 @@ def lacks(behind: dict[int, Behind] | str, node: int) -> str:
     return words(row).replace(" by ", " is behind by ", 1)
 
 
-def way_json(way: Way) -> dict[str, Any]:
+def way_json(way: WayOut) -> dict[str, Any]:
     return {"what": way.what, "costs": way.costs, "command": way.command}
 
 

@@ -6,7 +6,7 @@ from strandline.client.admin.open_transactions import Held
 from strandline.client.admin.transactions import Coordinated, Listed, ProducerAt, Uncertain
 from strandline.client.two_phase import SINK_IDS
 from strandline.diagnosis.loss_words import when
-from strandline.diagnosis.situation import Facts, Finding, Way
+from strandline.diagnosis.situation import Facts, Finding, WayOut
 from strandline.txn.states import State
 from strandline.txn.transaction import NEVER_TIMES_OUT
 
@@ -92,9 +92,9 @@ def judge_held(facts: Facts) -> tuple[Finding, ...]:
     return (Finding(what, (*why, unknown), needs_action=True, ways=(abort(one, facts.options),)),)
 
 
-def abort(one: ProducerAt, options: str) -> Way:
+def abort(one: ProducerAt, options: str) -> WayOut:
     place = f"--topic {one.at.topic} --partition {one.at.partition}"
-    return Way(
+    return WayOut(
         "abort it in this partition",
         "its records here: read_committed consumers never see them",
         f"strandline transactions abort {place} --start-offset {one.start_offset}{options}",

@@ -170,8 +170,8 @@ class Groups:
         del now
         request: ListGroupsRequest = received.message
         groups = [group for _, group in self.shards.groups()]
-        loners = [group_id for shard in self.shards.loaded.values() for group_id in shard.loners()]
-        listed = answers.listed(groups, loners, request)
+        simple_groups = [group_id for shard in self.shards.loaded.values() for group_id in shard.simple_groups()]
+        listed = answers.listed(groups, simple_groups, request)
         error = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS if self.shards.loading else ErrorCode.NONE
         return [Reply(received.to, ListGroupsResponse(error_code=error, groups=listed))]
 

@@ -326,7 +326,7 @@ class Segment:
         self.index.flush()
         self.time_index.flush()
 
-    def settle(self) -> list[str]:
+    def flush_indexes(self) -> list[str]:
         """Write the indexes; their files that were changed since the segment was opened."""
         self.index.flush()
         self.time_index.flush()

@@ -196,9 +196,9 @@ class Segments(Sequence[Segment]):
         assert 0 <= recovery_point <= self.active.next_offset
         return [segment.path for segment in self.all if segment.next_offset > recovery_point]
 
-    def settle(self) -> list[str]:
+    def flush_indexes(self) -> list[str]:
         """Write all indexes; what must be synced for that."""
-        indexes = [path for segment in self.all for path in segment.settle()]
+        indexes = [path for segment in self.all for path in segment.flush_indexes()]
         return [*indexes, self.directory] if indexes else []
 
     def check_names(self, recovery_point: int) -> None:

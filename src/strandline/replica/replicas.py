@@ -49,7 +49,7 @@ from strandline.replica.serving.fetching import Fetching
 from strandline.replica.serving.hints import LeaderHints
 from strandline.replica.serving.offsets import Offsets
 from strandline.replica.serving.producing import Producing
-from strandline.replica.serving.transactions.hanging import Hanging
+from strandline.replica.serving.transactions.hanging import HangingCheck
 from strandline.replica.serving.transactions.markers import Markers
 from strandline.replica.storage.cleaning import Cleaner
 from strandline.replica.storage.epoch_files import EpochFiles
@@ -106,7 +106,7 @@ class Replicas:
         self.scrubber = Scrubber(self.host, self.cleaner.uncleanable, self.withdrawing.withdraw)
         self.offline = OfflineReplicas(self.host, self.storage, self.futures, self.fetchers, self.fetching)
         self.hanging_transactions = HangingTransactions(self.host)
-        self.hanging = Hanging(self.host, self.markers)
+        self.hanging = HangingCheck(self.host, self.markers)
         self.hanging_transactions.opened = self.hanging.suspect
         self.epoch_files = EpochFiles(self.host)
         self.roles = Roles(self.host, self.fetchers, self.producing, self.epoch_files, self.hanging_transactions)

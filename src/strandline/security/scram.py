@@ -44,10 +44,10 @@ class Scram:
     def final(self, answer: bytes, salted: bytes | None = None) -> bytes:
         """To the server's first message. `salted`: the password, hashed with its salt and iterations, if that is known
         already."""
-        told = attributes(answer)
-        if told.get("m") is not None:
+        fields = attributes(answer)
+        if fields.get("m") is not None:
             raise ValueError("it demands an extension that we do not know")
-        nonce, salt, iterations = told.get("r", ""), told.get("s", ""), told.get("i", "")
+        nonce, salt, iterations = fields.get("r", ""), fields.get("s", ""), fields.get("i", "")
         if not nonce.startswith(self.nonce) or nonce == self.nonce:
             raise ValueError("its nonce does not continue ours")
         if not iterations.isdecimal() or not ITERATIONS_MIN <= int(iterations) <= ITERATIONS_MAX:
@@ -64,10 +64,10 @@ class Scram:
 
     def verify(self, answer: bytes) -> None:
         """The server's last message: it knows us, or says why not."""
-        told = attributes(answer)
-        if "e" in told:
-            raise ValueError(told["e"])
-        if not hmac.compare_digest(decoded(told.get("v", "")), self.server_signature):
+        fields = attributes(answer)
+        if "e" in fields:
+            raise ValueError(fields["e"])
+        if not hmac.compare_digest(decoded(fields.get("v", "")), self.server_signature):
             raise ValueError("it does not know our password, but pretends to")
 
     def keyed(self, key: bytes, content: bytes) -> bytes:
@@ -92,10 +92,10 @@ class ScramServer:
         header, bare = text[:3], text[3:]
         if header not in (NO_BINDING, "y,,"):
             raise ValueError("it demands channel binding or another identity, which are not supported")
-        told = attributes(bare.encode())
-        if "m" in told:
+        fields = attributes(bare.encode())
+        if "m" in fields:
             raise ValueError("it demands an extension that we do not know")
-        name, self.client_nonce = told.get("n", ""), told.get("r", "")
+        name, self.client_nonce = fields.get("n", ""), fields.get("r", "")
         if not name or not self.client_nonce:
             raise ValueError("its first message has no name or no nonce")
         self.header, self.bare = header, bare
@@ -115,10 +115,10 @@ class ScramServer:
         assert self.first_answer, "the client knows the salt"
         text = message.decode("utf-8", "strict")
         without_proof, _, proof = text.rpartition(",p=")
-        told = attributes(without_proof.encode())
+        fields = attributes(without_proof.encode())
         # As Kafka 3.9 and not 4: librdkafka before 2.6.1 repeats its own nonce. Ours makes the exchange a new one.
-        is_ours = told.get("r", "").endswith(self.nonce)
-        if told.get("c") != b64encode(self.header.encode()).decode() or not is_ours:
+        is_ours = fields.get("r", "").endswith(self.nonce)
+        if fields.get("c") != b64encode(self.header.encode()).decode() or not is_ours:
             raise ValueError("its proof is for another exchange")
         name = HASHES[self.credential.mechanism]
         said = ",".join((self.bare, self.first_answer, without_proof)).encode()

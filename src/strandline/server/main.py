@@ -103,10 +103,10 @@ def serve(config: NodeConfig, make_node: MakeNode, disk_of: DiskOf = real_disk) 
 async def run(config: NodeConfig, make_node: MakeNode, disk_of: DiskOf = real_disk) -> int:
     """The node's lives inside a running loop: it begins anew where it ran out of room, as soon as there is some. For
     `serve`, and for tests that have a loop already."""
-    return await Lives(asyncio.get_running_loop(), config, make_node, disk_of).run()
+    return await NodeRunner(asyncio.get_running_loop(), config, make_node, disk_of).run()
 
 
-class Lives:
+class NodeRunner:
     """One node, from start to start. Whoever ends the process while the node waits for room ends it at once."""
 
     def __init__(

@@ -178,7 +178,7 @@ class PowerLossDisk(RealDisk):
     def journal(self, change: Change) -> None:
         self.pending.append(change)
         if len(self.pending) > CHANGES_MAX:
-            self.settle([self.pending.pop(0)])
+            self.make_durable([self.pending.pop(0)])
 
     def created(self, path: str) -> Content | None:
         """The file at this path, which may be a new one."""
@@ -312,9 +312,9 @@ class PowerLossDisk(RealDisk):
             else:
                 kept.append(change)
         self.pending = kept[::-1]
-        self.settle(due[::-1])
+        self.make_durable(due[::-1])
 
-    def settle(self, changes: Sequence[Change]) -> None:
+    def make_durable(self, changes: Sequence[Change]) -> None:
         """These are durable now, in one piece."""
         lines = [self.line(change) for change in changes if not isinstance(change, Cut)]
         if lines:
@@ -356,7 +356,7 @@ class PowerLossDisk(RealDisk):
         with self.lock:
             count = len(self.pending) if rng is None else rng.randrange(len(self.pending) + 1)
             due, self.pending = self.pending[:count], self.pending[count:]
-            self.settle(due)
+            self.make_durable(due)
             for root, directory in self.roots.items():
                 for path, entry in walk(root, directory):
                     if isinstance(entry, Content) and (rng is None or rng.random() < 0.5):
@@ -367,7 +367,7 @@ class PowerLossDisk(RealDisk):
     def close(self) -> None:
         os.close(self.names)
 
-    def write_back_when_told(self, period_ms: int) -> None:
+    def write_back_on_signal(self, period_ms: int) -> None:
         """A thread of its own waits for the signal, so that nothing is interrupted. Call it before there are others."""
         signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR1])
         rng = random.Random()
@@ -375,8 +375,8 @@ class PowerLossDisk(RealDisk):
         def wait() -> None:
             while True:
                 span_s = rng.uniform(0, 2 * period_ms / 1000) if period_ms else 3600.0
-                told = signal.sigtimedwait([signal.SIGUSR1], span_s)
-                self.write_back(rng if told is None else None)
+                received = signal.sigtimedwait([signal.SIGUSR1], span_s)
+                self.write_back(rng if received is None else None)
 
         threading.Thread(target=wait, name="write-back", daemon=True).start()
 
@@ -399,7 +399,7 @@ def disk_of(roots: Sequence[str]) -> RealDisk:
     durable = os.environ[DURABLE]
     log.warning("TEST MODE: data is not flushed; what a loss of power would leave is kept in %s", durable)
     disk = PowerLossDisk(roots, Path(durable))
-    disk.write_back_when_told(int(os.environ.get(WRITE_BACK_MS, "0")))
+    disk.write_back_on_signal(int(os.environ.get(WRITE_BACK_MS, "0")))
     return disk
 
 

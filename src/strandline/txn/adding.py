@@ -37,7 +37,7 @@ from strandline.wire.messages.transactions.add_partitions_to_txn import (
 BATCHED_SINCE = 4
 FENCED_SINCE = 2
 Errors = dict[TopicPartition, ErrorCode]
-Told = Callable[[ErrorCode], list[Effect]]
+Then = Callable[[ErrorCode], list[Effect]]
 
 
 class Adding:
@@ -129,7 +129,7 @@ class Adding:
         producer: tuple[int, int],
         wanted: Sequence[TopicPartition],
         version: int,
-        done: Told,
+        done: Then,
         now: Instant,
         *,
         may_wait: bool = True,

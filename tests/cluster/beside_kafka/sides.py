@@ -77,7 +77,7 @@ class Layout:
 
     def properties(self, node_id: int) -> dict[str, str]:
         """That both systems understand."""
-        told = ",".join(f"{name}://{address}" for name, address in self.listeners(node_id).items())
+        advertised = ",".join(f"{name}://{address}" for name, address in self.listeners(node_id).items())
         voters = ",".join(f"{i}@{HOST}:{ports[-1]}" for i, ports in enumerate(self.ports, 1))
         protocols = ",".join(f"{name}:{name}" for name in PROTOCOLS)
         nodes = ";".join(f"User:CN=node-{i}" for i in range(1, NODES + 1))
@@ -85,8 +85,8 @@ class Layout:
             "process.roles": "broker,controller",
             "node.id": str(node_id),
             "controller.quorum.voters": voters,
-            "listeners": f"{told},CONTROLLER://{HOST}:{self.ports[node_id - 1][-1]}",
-            "advertised.listeners": told,
+            "listeners": f"{advertised},CONTROLLER://{HOST}:{self.ports[node_id - 1][-1]}",
+            "advertised.listeners": advertised,
             "controller.listener.names": "CONTROLLER",
             "inter.broker.listener.name": "SSL",
             "listener.security.protocol.map": f"{protocols},CONTROLLER:PLAINTEXT",

@@ -121,8 +121,8 @@ def test_topics_are_created_and_deleted(shared_cluster: LocalCluster) -> None:
                 return name in await admin.list_topics()
 
             await until_so(there)
-            (told,) = await admin.describe_topics([name])
-            assert len(told["partitions"]) == 2
+            (answer,) = await admin.describe_topics([name])
+            assert len(answer["partitions"]) == 2
             await admin.delete_topics([name])
 
             async def gone() -> bool:

@@ -81,12 +81,12 @@ def test_ends_and_times_are_found(cluster: Cluster, broker: LocalCluster) -> Non
 def test_what_was_produced_is_read_by_us_and_by_librdkafka(cluster: Cluster, broker: LocalCluster) -> None:
     name = create_topic(broker.bootstrap)
     values = [b"%d" % i for i in range(2000)]
-    told: list[Produced] = []
-    with Producer(cluster, acknowledged=told.append) as producer:
+    reported: list[Produced] = []
+    with Producer(cluster, acknowledged=reported.append) as producer:
         for start in range(0, 2000, 100):
             producer.send(name, 0, batch_of(values[start : start + 100]), tag=start)
         producer.flush()
-    assert [(row.base_offset, row.records, row.tag) for row in told] == [(i, 100, i) for i in range(0, 2000, 100)]
+    assert [(row.base_offset, row.records, row.tag) for row in reported] == [(i, 100, i) for i in range(0, 2000, 100)]
     assert [record.value for record in records_in(cluster, name)] == values
     assert [record.value for record in records_in(cluster, name, max_bytes=1)] == values  # a batch at a time
     assert [message.value() for message in consumed(broker.bootstrap, name)] == values
@@ -162,8 +162,8 @@ def test_a_batch_that_is_too_large_is_split_and_keeps_its_order(cluster: Cluster
             (lambda: [pending(first, middle), pending(middle, last)]) if last - first > 1 else None,
         )
 
-    told: list[Produced] = []
-    with Producer(cluster, acknowledged=told.append) as producer:
+    reported: list[Produced] = []
+    with Producer(cluster, acknowledged=reported.append) as producer:
         for start in range(0, 40, 20):
             whole = pending(start, start + 20)
             producer.send(name, 0, whole.bytes, tag=whole.tag, split=whole.split)
@@ -171,7 +171,7 @@ def test_a_batch_that_is_too_large_is_split_and_keeps_its_order(cluster: Cluster
         producer.lanes[name, 0].check()
         assert producer.queued_bytes == 0
     assert [record.value for record in records_in(cluster, name)] == values
-    assert sum(row.records for row in told) == 40
+    assert sum(row.records for row in reported) == 40
 
 
 def test_a_client_that_asks_for_a_topic_that_brokers_may_create_gets_it(cluster: Cluster) -> None:

@@ -45,10 +45,10 @@ class Reader:
             reconnect_backoff_ms=20,
             reconnect_backoff_max_ms=200,
         )
-        self.consumer = Consumer({**settings, "stats_cb": self.told})
+        self.consumer = Consumer({**settings, "stats_cb": self.on_statistics})
         self.consumer.assign([TopicPartition("t", 0, 0)])
 
-    def told(self, text: str) -> None:
+    def on_statistics(self, text: str) -> None:
         partition = json.loads(text)["topics"].get("t", {}).get("partitions", {}).get("0")
         if partition is not None:
             self.sources.append(partition["broker"])

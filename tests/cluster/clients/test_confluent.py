@@ -241,17 +241,17 @@ def test_configs_of_topics_and_brokers_are_reported_and_changed(
 ) -> None:
     resource = ConfigResource(ResourceType.TOPIC, topic)
 
-    def told() -> dict[str, ConfigEntry]:
+    def entries() -> dict[str, ConfigEntry]:
         found: dict[str, ConfigEntry] = admin.describe_configs([resource])[resource].result(10)
         return found
 
-    assert told()["retention.ms"].value == "604800000"
-    assert told()["retention.ms"].is_default
+    assert entries()["retention.ms"].value == "604800000"
+    assert entries()["retention.ms"].is_default
     changed = ConfigResource(ResourceType.TOPIC, topic)
     changed.add_incremental_config(ConfigEntry("retention.ms", "3600000", incremental_operation=AlterConfigOpType.SET))
     admin.incremental_alter_configs([changed])[changed].result(10)
-    until(lambda: told()["retention.ms"].value == "3600000")
-    assert not told()["retention.ms"].is_default
+    until(lambda: entries()["retention.ms"].value == "3600000")
+    assert not entries()["retention.ms"].is_default
     broker = ConfigResource(ResourceType.BROKER, "2")
     of_broker = admin.describe_configs([broker])[broker].result(10)
     assert of_broker["node.id"].value == "2"

@@ -49,14 +49,14 @@ def sent(broker: Judge) -> dict[bytes, int | None]:
     """Three records, each a batch; the offset of each that was reported as delivered."""
     delivered: dict[bytes, int | None] = {}
 
-    def told(error: Any, message: Any) -> None:
+    def on_delivery(error: Any, message: Any) -> None:
         assert error is None
         delivered[message.value()] = message.offset()
 
     settings = quiet(f"127.0.0.1:{broker.port}", enable_idempotence=True, linger_ms=0, batch_num_messages=1)
     producer = Producer(settings)
     for value in (b"0", b"1", b"2"):
-        producer.produce("t", value, partition=0, on_delivery=told)
+        producer.produce("t", value, partition=0, on_delivery=on_delivery)
     assert producer.flush(30) == 0
     return delivered
 

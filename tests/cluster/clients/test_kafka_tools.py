@@ -280,8 +280,8 @@ def test_the_replicas_that_may_lead_without_loss_are_reported(tools: JbodTools) 
     node = tools.cluster.node(1)
 
     def described(topic: str, *filters: str) -> list[str]:
-        told = rows(tools("topics", "--describe", "--topic", topic, *filters))
-        return [re.sub(r"\s+", " ", row).strip() for row in told]
+        answer = rows(tools("topics", "--describe", "--topic", topic, *filters))
+        return [re.sub(r"\s+", " ", row).strip() for row in answer]
 
     node.kill()
     eligible = "Topic: p Partition: 0 Leader: 2 Replicas: 2,1 Isr: 2 Elr: 1 LastKnownElr:"

@@ -107,8 +107,8 @@ def copy_while_killed(cluster: LocalCluster, victim: str | int, output: Path) ->
     )
 
     def start() -> subprocess.Popen[bytes]:
-        with output.open("wb") as told:
-            return subprocess.Popen(command, stdout=told, stderr=subprocess.DEVNULL)
+        with output.open("wb") as reported:
+            return subprocess.Popen(command, stdout=reported, stderr=subprocess.DEVNULL)
 
     copier = start()
     try:

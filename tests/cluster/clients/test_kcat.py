@@ -32,9 +32,9 @@ def test_what_kcat_produces_it_consumes(shared_cluster: LocalCluster, topic: str
 
 
 def test_kcat_lists_the_cluster(shared_cluster: LocalCluster, topic: str) -> None:
-    told = json.loads(kcat(shared_cluster, "-L", "-J"))
-    assert {broker["id"] for broker in told["brokers"]} == {1, 2, 3}
-    (found,) = [each for each in told["topics"] if each["topic"] == topic]
+    report = json.loads(kcat(shared_cluster, "-L", "-J"))
+    assert {broker["id"] for broker in report["brokers"]} == {1, 2, 3}
+    (found,) = [each for each in report["topics"] if each["topic"] == topic]
     assert len(found["partitions"][0]["isrs"]) == 3
 
 

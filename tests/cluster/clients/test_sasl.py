@@ -140,10 +140,10 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     (folder / "keys.json").write_text(json.dumps({"keys": [public(RSA, "rsa")]}))
     ports = free_ports(len(NAMES) + 1)
     at = dict(zip(NAMES, (f"{HOST}:{port}" for port in ports), strict=False))
-    told = ",".join(f"{name}://{address}" for name, address in at.items())
+    advertised = ",".join(f"{name}://{address}" for name, address in at.items())
     properties = {
-        "listeners": f"{told},CONTROLLER://{HOST}:{ports[-1]}",
-        "advertised.listeners": told,
+        "listeners": f"{advertised},CONTROLLER://{HOST}:{ports[-1]}",
+        "advertised.listeners": advertised,
         "listener.security.protocol.map": ",".join(f"{name}:{name}" for name in NAMES[:3])
         + ",BRIEF:SASL_PLAINTEXT,CONTROLLER:SASL_PLAINTEXT",
         "inter.broker.listener.name": "SASL_PLAINTEXT",

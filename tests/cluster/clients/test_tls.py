@@ -91,10 +91,10 @@ def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Secured]:
     (folder / "node.store").chmod(0o600)
     ports = free_ports(len(NAMES) + 1)
     at = dict(zip(NAMES, (f"{HOST}:{port}" for port in ports), strict=False))
-    told = ",".join(f"{name}://{address}" for name, address in at.items())
+    advertised = ",".join(f"{name}://{address}" for name, address in at.items())
     properties = {
-        "listeners": f"{told},CONTROLLER://{HOST}:{ports[-1]}",
-        "advertised.listeners": told,
+        "listeners": f"{advertised},CONTROLLER://{HOST}:{ports[-1]}",
+        "advertised.listeners": advertised,
         "listener.security.protocol.map": ",".join(f"{name}:SSL" for name in (*NAMES, "CONTROLLER")),
         "ssl.keystore.location": str(folder / "node.store"),
         "ssl.truststore.location": str(folder / "ca.pem"),

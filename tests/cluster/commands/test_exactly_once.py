@@ -26,8 +26,8 @@ def run(folder: Path, *options: str, timeout_s: float) -> dict[str, Any]:
     assert done.returncode == 0, done.stderr + done.stdout
     assert "Exactly once" in page.read_text("utf-8")
     assert started_from(folder) == []
-    told: dict[str, Any] = json.loads(done.stdout)
-    return told
+    report: dict[str, Any] = json.loads(done.stdout)
+    return report
 
 
 def started_from(folder: Path) -> list[psutil.Process]:
@@ -42,28 +42,30 @@ def marked(process: psutil.Process) -> str:
         return ""
 
 
-def kinds(told: dict[str, Any]) -> list[str]:
-    return [event["kind"] for event in told["events"]]
+def kinds(report: dict[str, Any]) -> list[str]:
+    return [event["kind"] for event in report["events"]]
 
 
 def test_each_transfer_is_booked_once_though_a_worker_and_nodes_are_killed(tmp_path: Path) -> None:
-    told = run(tmp_path, "--kills", "2", "--transfers", "600", "--workers", "2", timeout_s=110)
-    assert told["holds"]
-    count = told["with_transactions"]
+    report = run(tmp_path, "--kills", "2", "--transfers", "600", "--workers", "2", timeout_s=110)
+    assert report["holds"]
+    count = report["with_transactions"]
     assert (count["once"], count["transfers"], count["bookings"]) == (600, 600, 1200)
     assert count["before"] == count["after"] == 100_000
-    assert told["without"]["missing"] == 0  # the loop is the same: what it does not know to be written it writes again
-    assert kinds(told).count("kill") == 2
+    assert (
+        report["without"]["missing"] == 0
+    )  # the loop is the same: what it does not know to be written it writes again
+    assert kinds(report).count("kill") == 2
 
 
 @pytest.mark.long
 @pytest.mark.timeout(1200)
 def test_forty_kills_of_workers_leaders_and_coordinators(tmp_path: Path) -> None:
-    told = run(tmp_path, "--kills", "40", timeout_s=1150)
-    assert told["holds"]
-    assert kinds(told).count("kill") == 40
-    assert told["without"]["once"] < told["without"]["transfers"]
-    print(json.dumps(told))
+    report = run(tmp_path, "--kills", "40", timeout_s=1150)
+    assert report["holds"]
+    assert kinds(report).count("kill") == 40
+    assert report["without"]["once"] < report["without"]["transfers"]
+    print(json.dumps(report))
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])

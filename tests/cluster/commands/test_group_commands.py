@@ -69,9 +69,9 @@ def consuming(commands: Commands, group: str, topic: str) -> Iterator[str]:
 
 def committed(commands: Commands, group: str) -> dict[int, int]:
     """Nothing, too, while there is no such group."""
-    rows_text, error = commands.run("groups", "lag", "--group", group, "--json", status=None)
-    assert rows_text or "not exist" in error, error
-    rows = json.loads(rows_text) if rows_text else []
+    report, error = commands.run("groups", "lag", "--group", group, "--json", status=None)
+    assert report or "not exist" in error, error
+    rows = json.loads(report) if report else []
     return {row["partition"]: row["committed_offset"] for row in rows if row["committed_offset"] is not None}
 
 

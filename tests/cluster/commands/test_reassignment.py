@@ -29,8 +29,8 @@ def moving(cluster: LocalCluster) -> list[dict[str, Any]]:
 
 
 def replicas(cluster: LocalCluster) -> list[int]:
-    told = partition_of(cluster, "t")
-    return list(told.replica_nodes) if told else []
+    partition = partition_of(cluster, "t")
+    return list(partition.replica_nodes) if partition else []
 
 
 def test_a_partition_moves_to_another_node_and_back(cluster: LocalCluster, tmp_path: Path) -> None:
@@ -164,8 +164,8 @@ def test_leaders_are_elected_at_an_operators_wish(cluster: LocalCluster) -> None
     cluster.node(first).wait_stopped()
     until(lambda: leads(cluster, "t") not in (0, first))
     cluster.node(first).start()
-    told = until(lambda: (p := partition_of(cluster, "t")) is not None and len(p.isr_nodes) == 3 and p)
-    assert told.leader_id != first
+    partition = until(lambda: (p := partition_of(cluster, "t")) is not None and len(p.isr_nodes) == 3 and p)
+    assert partition.leader_id != first
     results = admin.elect_leaders(ElectionType.PREFERRED, [TopicPartition("t", 0)]).result(15)
     assert [error for error in results.values() if error is not None] == []
     until(lambda: leads(cluster, "t") == first)

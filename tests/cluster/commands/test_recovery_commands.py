@@ -79,8 +79,8 @@ def lose_the_leader(cluster: LocalCluster) -> None:
     cluster.node(3).resume()
 
     def is_lost() -> bool:
-        told = partition_of(cluster, "t")
-        return told is not None and told.leader_id < 0 and tuple(told.offline_replicas) == (2,)
+        partition = partition_of(cluster, "t")
+        return partition is not None and partition.leader_id < 0 and tuple(partition.offline_replicas) == (2,)
 
     until(is_lost, 40)
 
@@ -103,13 +103,13 @@ def test_a_partition_without_a_leader_is_described_explained_led_by_hand_and_its
     again = commands.lines("leader-election", TYPE, "longest_log_aggressive", *AT, "--yes")
     assert again == ["t-0: nothing to do, broker 3 leads"]
 
-    told = commands.json("losses", "t", status=3)
-    assert [row["broker"] for row in told["not_asked"]] == [2]
+    report = commands.json("losses", "t", status=3)
+    assert [row["broker"] for row in report["not_asked"]] == [2]
     cluster.node(2).start()
     until(lambda: isr_of(cluster, "t") == {2, 3}, 40)
-    told = commands.json("losses", "t:0", status=2)
-    assert (told["not_asked"], told["exactly_lost_records"]) == ([], ALONE)
-    first, *_, last = told["losses"]
+    report = commands.json("losses", "t:0", status=2)
+    assert (report["not_asked"], report["exactly_lost_records"]) == ([], ALONE)
+    first, *_, last = report["losses"]
     assert (first["where"], first["replica"], first["start"], first["end"], first["certainty"]) == (
         "metadata",
         3,
@@ -152,10 +152,10 @@ def it_is_described(commands: Commands) -> None:
 
 
 def it_is_explained(commands: Commands) -> None:
-    (told,) = commands.json("explain", "t", status=2)
-    (finding,) = told["findings"]
+    (report,) = commands.json("explain", "t", status=2)
+    (finding,) = report["findings"]
     assert (finding["what"], finding["waits_for"]) == ("nobody leads", "broker 2 to return")
-    assert [(row["replica"], row.get("end_offset")) for row in told["logs"]] == [(2, None), (3, BOTH)]
+    assert [(row["replica"], row.get("end_offset")) for row in report["logs"]] == [(2, None), (3, BOTH)]
     start, elect = finding["ways"]
     assert start["command"] == "strandline node --config FILE_OF_NODE_2"
     assert elect["costs"] == "at most what was committed from offset 10 on"
@@ -200,8 +200,8 @@ def test_a_partition_below_min_isr_is_explained_until_its_broker_is_back(command
     cluster.node(3).kill()
     until(lambda: isr_of(cluster, "t") == {2})
     commands.run("configs", "alter", "--entity-type=topics", "--entity-name=t", "--add-config=min.insync.replicas=2")
-    (told,) = commands.json("explain", "t:0", status=2)
-    (finding,) = told["findings"]
+    (report,) = commands.json("explain", "t:0", status=2)
+    (finding,) = report["findings"]
     assert (finding["what"], finding["waits_for"]) == ("under min ISR", "replica 3 to be in sync")
     assert [way["command"].split()[1] for way in finding["ways"]] == ["node", "configs"]
     assert [row["topic"] for row in commands.json("topics", "describe", "--under-min-isr")] == ["t"]

@@ -104,7 +104,7 @@ def test_a_throttled_reassignment_is_slowed_and_let_go_while_it_runs(jbod: Jbod,
         lambda: run(jbod, "reassignments", "execute", str(plan)),
         lambda: size_of(folders),
     )
-    until(lambda: (told := partition_of(jbod, "t")) is not None and told.replica_nodes == (1, 3))
+    until(lambda: (partition := partition_of(jbod, "t")) is not None and partition.replica_nodes == (1, 3))
     assert len(read_all(jbod, "t")) == RECORDS
 
 

@@ -45,8 +45,8 @@ def test_a_voter_whose_log_has_a_record_that_cannot_be_applied_copies_it_again(t
         segment.write_bytes(content[: header.position] + other + content[header.end :])
         voter.start()
         until(lambda: "this voter has what is committed again" in voter.log_path.read_text())
-        told = voter.log_path.read_text()
-        assert f"the metadata record at offset {header.base_offset} cannot be applied" in told
-        assert "has another record there" in told
-        assert "Traceback" not in told
+        reported = voter.log_path.read_text()
+        assert f"the metadata record at offset {header.base_offset} cannot be applied" in reported
+        assert "has another record there" in reported
+        assert "Traceback" not in reported
         assert until(lambda: partition_of(cluster, "t")) is not None

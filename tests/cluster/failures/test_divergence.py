@@ -40,15 +40,15 @@ def test_a_leader_that_hangs_for_less_than_its_session_keeps_leading(cluster: Lo
     create(cluster, "t")
     with flowing(cluster, "t") as flow:
         leader = leader_of(cluster, "t")
-        told = partition_of(cluster, "t")
-        assert told is not None
+        partition = partition_of(cluster, "t")
+        assert partition is not None
         cluster.node(leader).pause()
         time.sleep(2.0)  # the length of the hang is what this test is about
         cluster.node(leader).resume()
         flow.progress()
         after = partition_of(cluster, "t")
         assert after is not None
-        assert (after.leader_id, after.leader_epoch) == (leader, told.leader_epoch)
+        assert (after.leader_id, after.leader_epoch) == (leader, partition.leader_epoch)
     assert_nothing_lost(cluster, "t", flow)
 
 
@@ -116,7 +116,7 @@ def test_a_follower_with_a_batch_of_an_old_epoch_that_the_leader_never_had_is_cu
     cluster.node(first).kill()
     cluster.node(first).start()
     until(lambda: first in isr_of(cluster, "t"), 30)
-    until(lambda: (told := partition_of(cluster, "t")) and told.leader_epoch > last.partition_leader_epoch)
+    until(lambda: (partition := partition_of(cluster, "t")) and partition.leader_epoch > last.partition_leader_epoch)
     assert produce(cluster, b"of a later epoch", acks="all") is None
     follower.start()
     until(lambda: follower.node_id in isr_of(cluster, "t"), 30)

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.long
 ROOT = Path(__file__).parents[3]
 
 
-def told(*command: str) -> dict[str, Any]:
+def json_of(*command: str) -> dict[str, Any]:
     """What the program tells, if it found nothing wrong."""
     done = subprocess.run(
         [sys.executable, "-m", *command],
@@ -43,7 +43,7 @@ def needs_namespaces() -> None:
 def test_processes_that_are_killed_paused_and_cut_off_lose_nothing(network: str) -> None:
     if network == "namespaces":
         needs_namespaces()
-    found = told("tests.cluster.hour", "--seconds", "4", "--every", "0.3", "--seed", "5", "--network", network)
+    found = json_of("tests.cluster.hour", "--seconds", "4", "--every", "0.3", "--seed", "5", "--network", network)
     assert found["anomalies"] == 0
     assert found["operations"] > 100
 
@@ -52,6 +52,6 @@ def test_processes_that_are_killed_paused_and_cut_off_lose_nothing(network: str)
 def test_a_network_partition_costs_no_record_and_stops_nobody_longer_than_it_must() -> None:
     """The situations one by one: see `partition.py`."""
     needs_namespaces()
-    found = told("tests.cluster.partition")
+    found = json_of("tests.cluster.partition")
     assert found["anomalies"] == 0
     assert found["operations"] > 100

@@ -87,9 +87,9 @@ def logs_of(cluster: LocalCluster, topic: str) -> list[PartitionLogInfo]:
     rows = []
     for node in cluster.nodes:
         answer = asked(node, GetReplicaLogInfoRequest(broker_id=node.node_id, topic_partitions=None))
-        for told in answer.topic_partition_log_info_list:
-            if told.topic_id == found.topic_id:
-                rows += told.partition_log_info
+        for info in answer.topic_partition_log_info_list:
+            if info.topic_id == found.topic_id:
+                rows += info.partition_log_info
     return rows
 
 
@@ -98,8 +98,8 @@ def test_a_node_that_was_killed_and_is_in_doubt_says_what_it_may_have_lost(tmp_p
         (node,) = cluster.nodes
         asked(node, CreateTopicsRequest(topics=(CreatableTopic(name="t", num_partitions=1, replication_factor=1),)), 7)
         until(lambda: produce(node, 3) == 0)
-        told = log_of(node)
-        assert (told.log_end_offset, told.high_watermark, told.last_written_leader_epoch) == (3, 3, 0)
+        reported = log_of(node)
+        assert (reported.log_end_offset, reported.high_watermark, reported.last_written_leader_epoch) == (3, 3, 0)
         assert losses_of(node) == []
         keys = {row.api_key for row in asked(node, ApiVersionsRequest(), 0).api_keys}
         assert keys

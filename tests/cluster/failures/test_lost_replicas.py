@@ -54,7 +54,7 @@ def described(node: NodeProcess) -> DescribeTopicPartitionsResponsePartition:
     return row
 
 
-def told(node: NodeProcess) -> list[tuple[str, int]]:
+def reported_losses(node: NodeProcess) -> list[tuple[str, int]]:
     """Which entries of the loss ledger are of the topic, and whom they are about."""
     return [(loss.where, loss.replica) for loss in losses_of(node) if loss.topic == "t" and loss.where != "replica"]
 
@@ -76,10 +76,10 @@ def test_what_the_last_broker_in_sync_lost_the_others_have(tmp_path: Path, damag
         for node in (leader, third):
             node.start()
         third.wait_listening()
-        until(lambda: told(third))
+        until(lambda: reported_losses(third))
         assert (described(third).leader_id, described(third).eligible_leader_replicas) == (-1, (second.node_id,))
         second.start()
         until(lambda: len(described(third).isr_nodes) == 3)
         assert described(third).leader_recovery_state == RECOVERED
         assert [int(value) for value in read_all(cluster, "t")] == list(range(COUNT))
-        assert told(third) == [("withdrawn", leader.node_id)]
+        assert reported_losses(third) == [("withdrawn", leader.node_id)]

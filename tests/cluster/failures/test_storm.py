@@ -8,16 +8,16 @@ from pathlib import Path
 
 import psutil
 import pytest
-from tests.cluster.failures.test_hour import ROOT, told
+from tests.cluster.failures.test_hour import ROOT, json_of
 from tests.cluster.storm.__main__ import report
-from tests.cluster.storm.cluster import StormCluster, tells_a_crash
+from tests.cluster.storm.cluster import StormCluster, is_crash
 
 pytestmark = pytest.mark.cluster
 
 
 @pytest.mark.long
 def test_a_short_storm_has_no_anomaly() -> None:
-    found = told("tests.cluster.storm", "--seed", "564", "--minutes", "0.1", "--json")
+    found = json_of("tests.cluster.storm", "--seed", "564", "--minutes", "0.1", "--json")
     assert found["anomalies"] == 0
     assert found["acknowledged"] > 100
     assert found["in the log"] >= found["acknowledged"]
@@ -54,9 +54,9 @@ def test_a_node_that_ends_by_itself_is_noticed(tmp_path: Path) -> None:
     line = "2026-01-01 00:00:00.001 ERROR the node crashed on Expired"
     two.log_path.write_text(f"{line}\n")
     assert cluster.errors() == [f"node 2: {line}"]
-    assert tells_a_crash(line)
-    assert tells_a_crash("ERROR node 2 stops: it cannot go on without this log directory: /d/t-0: Input/output error")
-    assert not tells_a_crash("ERROR the log directory /data is offline from now on: /data/t-0: Input/output error")
+    assert is_crash(line)
+    assert is_crash("ERROR node 2 stops: it cannot go on without this log directory: /d/t-0: Input/output error")
+    assert not is_crash("ERROR the log directory /data is offline from now on: /data/t-0: Input/output error")
 
 
 def test_the_verdict_is_a_line_that_names_the_seed() -> None:

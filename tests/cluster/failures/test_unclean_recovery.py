@@ -203,7 +203,7 @@ def recovered(cluster: Cluster, topic: str) -> Partition:
     return found
 
 
-def losses_told(cluster: Cluster, node_id: int, topic: str, where: str) -> list[Loss]:
+def reported_losses(cluster: Cluster, node_id: int, topic: str, where: str) -> list[Loss]:
     """What the node says of the topic: of the metadata, or of its own replica."""
     answer = ask(HOST, cluster.node(node_id).port, DescribeLossesRequest(topics=(topic,)), 0)
     return [loss for loss in answer.losses if loss.where == where]
@@ -216,14 +216,16 @@ def the_loss(cluster: Cluster, topic: str, load: Load, cause: str, *, leader: in
     it was known to be without power too, there might be other records in that one's log.
     """
     assert len(recovered(cluster, topic).losses) == 1
-    (loss,) = until(lambda: losses_told(cluster, leader, topic, "metadata"))
+    (loss,) = until(lambda: reported_losses(cluster, leader, topic, "metadata"))
     assert cause in loss.cause
     assert (loss.replica, loss.certainty) == (leader, AT_MOST if end else UNKNOWN)
     gone = lost(cluster, topic, load)
     assert gone, "records lay in page caches alone, so some must be gone"
     assert loss.start <= min(gone[0], end)
     assert end <= gone[0]
-    assert any(own.start <= gone[0] for own in losses_told(cluster, leader, topic, "replica")), "it knew when it began"
+    assert any(own.start <= gone[0] for own in reported_losses(cluster, leader, topic, "replica")), (
+        "it knew when it began"
+    )
 
 
 def all_in_sync(cluster: Cluster, *topics: str) -> None:

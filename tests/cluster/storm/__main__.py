@@ -24,7 +24,7 @@ from typing import Any
 from tests.cluster.driving import create
 from tests.cluster.storm.checker import Anomalies, Evidence, figures, judge
 from tests.cluster.storm.clients import TOPIC, Observer, Reader, Worker, Writer
-from tests.cluster.storm.cluster import NODES, PROPERTIES, StormCluster, Wrong, tells_a_crash, until
+from tests.cluster.storm.cluster import NODES, PROPERTIES, StormCluster, Wrong, is_crash, until
 from tests.cluster.storm.faults import HEAL_S, Faults
 from tests.cluster.storm.reading import Unreadable, digest_of, epochs_in_files, read_from_files, read_over_network
 
@@ -117,8 +117,8 @@ class Storm:
 
     def why_not_all_committed(self) -> str:
         ends = {p: records[-1][0] + 1 for p, records in self.evidence.log.items() if records}
-        told = self.observer.last
-        behind = {p: (told.get(p), end) for p, end in ends.items() if told.get(p, -1) < end}
+        last = self.observer.last
+        behind = {p: (last.get(p), end) for p, end in ends.items() if last.get(p, -1) < end}
         return f"the group has not committed all that is there: {behind}" if behind else ""
 
     def why_not_equal(self) -> str:
@@ -148,7 +148,7 @@ class Storm:
             for failure in writer.fatal:
                 found.add("a producer ended", failure)
         errors = self.cluster.errors()
-        for line in [*self.faults.ended, *filter(tells_a_crash, errors)]:
+        for line in [*self.faults.ended, *filter(is_crash, errors)]:
             found.add("a node ended by itself", line)
         return {
             "seed": self.evidence.seed,
@@ -190,8 +190,8 @@ def run(seed: int, minutes: float, per_second: float, folder: Path, say: Callabl
         storm = Storm(cluster, seed, per_second, say)
         storm.rage(60 * minutes)
         storm.calm()
-        told = storm.verdict()
-    return {**told, "minutes": round((time.monotonic() - began) / 60, 1)}
+        result = storm.verdict()
+    return {**result, "minutes": round((time.monotonic() - began) / 60, 1)}
 
 
 def main() -> int:
@@ -211,9 +211,9 @@ def main() -> int:
     scratch = options.folder or Path(tempfile.mkdtemp(prefix="storm-"))
     status = 1
     try:
-        told = run(options.seed, options.minutes, options.rate, scratch, say)
-        status = 1 if told["anomalies"] else 0
-        print(json.dumps(told, indent=1) if options.json else report(told), flush=True)
+        result = run(options.seed, options.minutes, options.rate, scratch, say)
+        status = 1 if result["anomalies"] else 0
+        print(json.dumps(result, indent=1) if options.json else report(result), flush=True)
     except (Wrong, Unreadable) as wrong:
         print(f"WRONG: {wrong} (seed {options.seed})", file=sys.stderr, flush=True)
     except Interrupted:
@@ -226,11 +226,11 @@ def main() -> int:
     return status
 
 
-def report(told: dict[str, Any]) -> str:
-    lines = [f"{name}: {value}" for name, value in told.items() if name not in ("examples", "by kind")]
-    lines += told["examples"]
-    verdict = "CLEAN: nothing acknowledged is lost, doubled or out of order" if not told["anomalies"] else "ANOMALIES"
-    return "\n".join([*lines, f"{verdict} (seed {told['seed']}, {told['acknowledged']} acknowledged)"])
+def report(result: dict[str, Any]) -> str:
+    lines = [f"{name}: {value}" for name, value in result.items() if name not in ("examples", "by kind")]
+    lines += result["examples"]
+    verdict = "CLEAN: nothing acknowledged is lost, doubled or out of order" if not result["anomalies"] else "ANOMALIES"
+    return "\n".join([*lines, f"{verdict} (seed {result['seed']}, {result['acknowledged']} acknowledged)"])
 
 
 if __name__ == "__main__":

@@ -121,7 +121,7 @@ class Writer(Worker):
         self.producer.produce(TOPIC, value, partition=partition, on_delivery=self.delivered(sent, sequence))
 
     def delivered(self, sent: Sent, sequence: int) -> Callable[[Any, Any], None]:
-        def told(error: KafkaError | None, message: Any) -> None:
+        def on_delivery(error: KafkaError | None, message: Any) -> None:
             if error is not None:
                 self.abandoned += 1
                 if error.code() not in ABANDONED and not self.wants_another.is_set():
@@ -134,7 +134,7 @@ class Writer(Worker):
             self.acknowledged += 1
             self.seen(message.partition())
 
-        return told
+        return on_delivery
 
     def seen(self, partition: int) -> None:
         now = time.monotonic()

@@ -37,7 +37,7 @@ QUORUM = DescribeQuorumRequest(
 )
 
 
-def tells_a_crash(line: str) -> bool:
+def is_crash(line: str) -> bool:
     return any(words in line for words in CRASHED)
 
 
@@ -110,17 +110,17 @@ class StormCluster(LocalCluster):
             return None
         if answer.error_code or not answer.topics or answer.topics[0].partitions[0].error_code:
             return None
-        told = answer.topics[0].partitions[0]
-        ends = {voter.replica_id: voter.log_end_offset for voter in told.current_voters}
-        return told.leader_id, told.leader_epoch, told.high_watermark, ends
+        partition = answer.topics[0].partitions[0]
+        ends = {voter.replica_id: voter.log_end_offset for voter in partition.current_voters}
+        return partition.leader_id, partition.leader_epoch, partition.high_watermark, ends
 
     def why_no_quorum(self, voters: list[NodeProcess]) -> str:
         """Does one of `voters` lead the metadata quorum, and has each of them all that is committed?"""
         ids = [node.node_id for node in voters]
-        told = [answer for answer in map(self.quorum_of, voters) if answer is not None]
-        if not told:
+        reported = [answer for answer in map(self.quorum_of, voters) if answer is not None]
+        if not reported:
             return "nobody leads the metadata quorum"
-        leader, epoch, committed, ends = max(told, key=lambda answer: answer[1])
+        leader, epoch, committed, ends = max(reported, key=lambda answer: answer[1])
         behind = [node_id for node_id in ids if ends.get(node_id, -1) < committed]
         if leader not in ids or behind:
             return f"metadata epoch {epoch}: led by {leader}, committed to {committed}, log ends {ends}"
@@ -133,5 +133,5 @@ class StormCluster(LocalCluster):
         return self.why_not_in_sync(self.nodes) or self.why_no_quorum(self.nodes)
 
     def leader_of(self, topic: str, partition: int) -> NodeProcess | None:
-        told = partition_of(self, topic, partition)
-        return self.node(told.leader_id) if told is not None and told.leader_id > 0 else None
+        state = partition_of(self, topic, partition)
+        return self.node(state.leader_id) if state is not None and state.leader_id > 0 else None

@@ -174,7 +174,7 @@ class Faults:
     # --- places
 
     def elect(self) -> None:
-        self.tell(ElectLeadersRequest(election_type=0, topic_partitions=None, timeout_ms=5_000), 2)
+        self.send(ElectLeadersRequest(election_type=0, topic_partitions=None, timeout_ms=5_000), 2)
 
     def reassign(self) -> None:
         """Another order, or two replicas instead of three: two hold what min.insync.replicas asks for."""
@@ -182,7 +182,7 @@ class Faults:
         for partition in self.rng.sample(range(self.partitions), 2):
             ids = self.rng.sample([node.node_id for node in self.cluster.nodes], self.rng.choice((2, 3, 3)))
             rows.append(ReassignablePartition(partition_index=partition, replicas=tuple(ids)))
-        self.tell(
+        self.send(
             AlterPartitionReassignmentsRequest(topics=(ReassignableTopic(name=TOPIC, partitions=tuple(rows)),)), 0
         )
 
@@ -192,11 +192,11 @@ class Faults:
             ReassignablePartition(partition_index=partition, replicas=ids[partition % 3 :] + ids[: partition % 3])
             for partition in range(self.partitions)
         ]
-        self.tell(
+        self.send(
             AlterPartitionReassignmentsRequest(topics=(ReassignableTopic(name=TOPIC, partitions=tuple(rows)),)), 0
         )
 
-    def tell(self, message: object, version: int) -> None:
+    def send(self, message: object, version: int) -> None:
         """To any node that answers: each passes it on to the controller."""
         for node in self.rng.sample(self.cluster.nodes, len(self.cluster.nodes)):
             try:
@@ -217,15 +217,15 @@ class Faults:
         not done makes progress."""
         began = time.monotonic()
         before = [writer.acknowledged for writer in self.writers]
-        told = 0.0
+        reported_at = 0.0
 
         def why_not() -> str:
-            nonlocal told
+            nonlocal reported_at
             for node in self.cluster.nodes:
                 self.start(node)
-            if time.monotonic() > told + 5:
+            if time.monotonic() > reported_at + 5:
                 self.all_replicas()
-                told = time.monotonic()
+                reported_at = time.monotonic()
             return self.cluster.why_not_whole() or ", ".join(
                 f"{writer.name} makes no progress"
                 for writer, count in zip(self.writers, before, strict=True)

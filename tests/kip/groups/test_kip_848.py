@@ -131,7 +131,7 @@ def test_the_group_epoch_grows_with_members_subscriptions_and_assignors_and_with
     b = world.consumer("b", subscribed_topic_names=("u",))
     assert world.consumers.epoch == 2
     written = len(world.log.batches)
-    world.settle(a, b)
+    world.reconcile(a, b)
     a.beat(rack_id="r1")
     assert (world.consumers.epoch, len(world.log.batches) - written) == (2, 2), "a reaches epoch 2, and has a rack"
     for epoch, change in ((3, {"subscribed_topic_names": ("t", "u")}), (4, {"server_assignor": "range"})):
@@ -155,7 +155,7 @@ def test_a_subscribed_topic_that_comes_grows_or_goes_makes_a_new_epoch_with_the_
     ):
         happens()
         assert world.consumers.epoch == epoch - 1
-        world.settle(a)
+        world.reconcile(a)
         assert (world.consumers.epoch, a.epoch, a.has) == (epoch, epoch, has)
     world.create("other")
     a.beat()
@@ -166,7 +166,7 @@ def test_a_topic_that_is_made_anew_under_its_name_is_another_topic(world: Consum
     a = world.consumer("a")
     world.delete("t")
     world.create("t")
-    world.settle(a)
+    world.reconcile(a)
     assert (a.has, a.epoch) == (ALL, 2)
     assert set(world.member("a").assigned) == {world.image.topic_ids["t"]}
 
@@ -199,8 +199,8 @@ def test_a_partition_is_revoked_from_its_owner_before_anybody_else_is_assigned_i
     b = world.consumer("b")
     assert (b.epoch, b.has) == (2, set())
     assert world.member("b").state is MemberState.UNRELEASED_PARTITIONS
-    told = a.beat()
-    assert (told.member_epoch, len(a.has)) == (1, 1), "it keeps its epoch while it revokes"
+    reported = a.beat()
+    assert (reported.member_epoch, len(a.has)) == (1, 1), "it keeps its epoch while it revokes"
     assert world.member("a").state is MemberState.UNREVOKED_PARTITIONS
     lost = ALL - a.has
     b.beat()
@@ -254,7 +254,7 @@ def test_a_member_that_is_subscribed_to_nothing_is_one_and_has_nothing(world: Co
 
 def test_a_member_that_is_silent_for_its_session_is_removed_and_others_get_what_it_had(world: Consumers) -> None:
     a, b = world.consumer("a"), world.consumer("b")
-    world.settle(a, b)
+    world.reconcile(a, b)
     world.wait(SESSION_MS - 1)
     b.beat()
     world.wait(1)
@@ -284,7 +284,7 @@ def test_a_rebalance_timeout_ends_with_the_revocation(world: Consumers) -> None:
     a.beat()
     for _ in range(4):
         world.wait(REBALANCE_MS // 3)
-        world.settle(a, b, rounds=1)
+        world.reconcile(a, b, rounds=1)
     assert world.consumers.members.keys() == {"a", "b"}
 
 
@@ -322,7 +322,7 @@ def test_a_fenced_member_rejoins_with_epoch_0(world: Consumers) -> None:
 
 def test_a_member_that_leaves_is_gone_at_once(world: Consumers) -> None:
     a, b = world.consumer("a"), world.consumer("b")
-    world.settle(a, b)
+    world.reconcile(a, b)
     left = a.leave()
     assert (left.member_id, left.member_epoch, left.assignment) == ("a", -1, None)
     b.beat()
@@ -339,10 +339,10 @@ def test_a_member_that_leaves_is_gone_at_once(world: Consumers) -> None:
 
 def test_a_static_member_that_comes_back_has_its_partitions_without_a_rebalance(world: Consumers) -> None:
     a, b = world.consumer("a", instance="i"), world.consumer("b")
-    world.settle(a, b)
+    world.reconcile(a, b)
     had, epoch = a.has, world.consumers.epoch
     assert a.leave(-2).member_epoch == -2
-    world.settle(b)
+    world.reconcile(b)
     assert len(b.has) == 1, "its partitions wait for it"
     back = world.consumer("a2", instance="i")
     assert (back.has, world.consumers.epoch) == (had, epoch)
@@ -373,13 +373,13 @@ def test_a_static_member_that_comes_back_with_its_own_id_is_the_same_member(worl
     a.beat(topic_partitions=None)
     assert (a.leave(-2).member_epoch, world.member("a").revoking) == (-2, {})
     a.join()
-    world.settle(a, b)
+    world.reconcile(a, b)
     assert (len(a.has), len(b.has), world.consumers.epoch) == (1, 1, 2)
 
 
 def test_a_member_keeps_its_instance_id(world: Consumers) -> None:
     a, b = world.consumer("a", instance="i"), world.consumer("b")
-    world.settle(a, b)
+    world.reconcile(a, b)
     a.leave(-2)
     for instance in ("i", "j"):
         refused = world.ask(replace(FIRST, member_id="b", instance_id=instance))
@@ -389,13 +389,13 @@ def test_a_member_keeps_its_instance_id(world: Consumers) -> None:
 
 def test_a_static_member_that_does_not_come_back_within_its_session_is_removed(world: Consumers) -> None:
     a, b = world.consumer("a", instance="i"), world.consumer("b")
-    world.settle(a, b)
+    world.reconcile(a, b)
     world.wait(SESSION_MS // 2)
     b.beat()
     a.leave(-2)
     world.wait(SESSION_MS // 2)
     assert world.consumers.members.keys() == {"b"}
-    world.settle(b)
+    world.reconcile(b)
     assert b.has == ALL
 
 
@@ -432,14 +432,14 @@ def test_a_regular_expression_is_resolved_by_the_coordinator_and_again_when_topi
 ) -> None:
     a = world.consumer("a", subscribed_topic_names=(), subscribed_topic_regex="t.*")
     b = world.consumer("b", subscribed_topic_names=("u",), subscribed_topic_regex="")
-    world.settle(a, b)
+    world.reconcile(a, b)
     assert (a.has, b.has) == (ALL, {("u", 0), ("u", 1)})
     assert world.consumers.regexes["t.*"].topics == {"t"}
     world.create("tt", 1)
-    world.settle(a, b)
+    world.reconcile(a, b)
     assert (a.has, world.consumers.regexes["t.*"].topics) == (ALL | {("tt", 0)}, {"t", "tt"})
     world.delete("tt")
-    world.settle(a, b)
+    world.reconcile(a, b)
     assert (a.has, world.consumers.regexes["t.*"].topics) == (ALL, {"t"})
     a.beat(subscribed_topic_regex="u")
     assert world.consumers.regexes.keys() == {"u"}

@@ -31,7 +31,7 @@ def test_a_heartbeat_that_changes_something_is_answered_when_that_is_committed(w
 
 def test_a_heartbeat_that_changes_nothing_waits_for_what_its_group_wrote_before(world: Consumers) -> None:
     a, b = world.consumer("a"), world.consumer("b", subscribed_topic_names=("u",))
-    world.settle(a, b)
+    world.reconcile(a, b)
     change = world.send(a.request(rack_id="r"))
     quiet = [world.send(b.request()), world.send(a.request())]
     assert not world.answers.keys() & {change, *quiet}
@@ -113,7 +113,7 @@ def test_a_coordinator_that_loads_a_group_has_it_as_it_was_and_gives_members_a_w
     world.take_over(1)
     assert state(world) == was
     world.wait(SESSION_MS - 1)
-    world.settle(a, b)
+    world.reconcile(a, b)
     assert (a.epoch, b.epoch) == (2, 2)
     assert a.has | b.has == {("t", 0), ("t", 1), ("u", 0), ("u", 1)}
 
@@ -197,7 +197,7 @@ def test_an_expression_that_only_kafka_takes_stops_nobody_but_its_member(world: 
     reloaded(world)
     a, k = world.consumer("a", subscribed_topic_names=("t",)), Consumer(world, "k")
     k.epoch = 3
-    world.settle(a, k)
+    world.reconcile(a, k)
     assert (len(a.has), len(k.has), world.consumers.regexes[regex].topics) == (1, 1, {"t"})
     world.create("tt")
     assert k.beat().error_code == E.INVALID_REGULAR_EXPRESSION

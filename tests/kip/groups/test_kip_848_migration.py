@@ -525,19 +525,19 @@ def test_a_coordinator_that_loads_a_group_on_its_way_back_goes_on_with_that(worl
     assert world.reload().groups["g"].state is State.STABLE
 
 
-@each("is_settled", [True, False])
-def test_a_static_member_comes_back_with_the_classic_protocol(is_settled: bool) -> None:
+@each("is_stable", [True, False])
+def test_a_static_member_comes_back_with_the_classic_protocol(is_stable: bool) -> None:
     world = of_six()
     c = world.consumer("c", instance="i")
     a = world.classic()
     world.go_on(a, c)
     assert (len(a.has), len(c.has)) == (3, 3)
-    if not is_settled:
+    if not is_stable:
         world.grow("t", 8)
         a.play()
     d = Classic(world, instance="i")
     assert d.play(d.begin()) is E.NONE
-    if is_settled:
+    if is_stable:
         assert (d.has, world.group.state) == (c.has, State.STABLE), "it slips into its place"
         assert a.play() is E.NONE
     world.go_on(a, d)

@@ -17,7 +17,7 @@ def pair() -> Consumers:
     """`a` has t-0, since epoch 1, and is at epoch 2; `b` has t-1 since epoch 2."""
     made = Consumers()
     a, b = made.consumer("a"), made.consumer("b")
-    made.settle(a, b)
+    made.reconcile(a, b)
     assert (a.has, b.has, a.epoch, b.epoch) == ({("t", 0)}, {("t", 1)}, 2, 2)
     return made
 

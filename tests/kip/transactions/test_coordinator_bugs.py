@@ -28,7 +28,7 @@ def test_kafka_18464_an_abort_of_the_next_transaction_while_markers_are_written_
     end = w.end(w.begun(T0), commits=commits)
     following = end.producer_id, end.producer_epoch
     assert w.end(following, commits=False).error_code == E.CONCURRENT_TRANSACTIONS
-    w.settle()
+    w.run_until_idle()
     again = w.end(following, commits=False)
     assert (again.error_code, again.producer_epoch) == (E.NONE, following[1] + 1)
     assert [row[3] for row in w.written] == [commits], "nothing was written that an abort could be about"
@@ -41,7 +41,7 @@ def test_kafka_18660_neither_does_one_of_a_producer_that_goes_on_by_another_id()
     following = end.producer_id, end.producer_epoch
     assert following == (100, 0)
     assert w.end(following, commits=False).error_code == E.CONCURRENT_TRANSACTIONS
-    w.settle()
+    w.run_until_idle()
     assert w.end(following, commits=False).error_code == E.NONE
 
 
@@ -51,11 +51,11 @@ def test_kafka_20310_the_next_coordinator_knows_the_producer_id_before_and_the_o
     open_at(w, EPOCH_LAST)
     end = w.end((7, EPOCH_LAST))
     if moment == "marked":
-        w.settle()
+        w.run_until_idle()
     w.sent.clear()
     w.transactions.markers.under_way.clear()
     w.lead(9)
-    w.settle()
+    w.run_until_idle()
     again = w.end((7, EPOCH_LAST))
     assert (again.error_code, again.producer_id, again.producer_epoch) == (E.NONE, *w.current().client)
     assert w.current().client == (end.producer_id, end.producer_epoch) == (100, 0)
@@ -66,7 +66,7 @@ def test_kafka_20090_a_late_abort_of_a_producer_that_timed_out_in_the_last_epoch
     open_at(w, EPOCH_LAST)
     w.wait(80_000)
     late = w.send(end_request((7, EPOCH_LAST), commits=False))
-    w.settle()
+    w.run_until_idle()
     assert w.answers[late].error_code == E.CONCURRENT_TRANSACTIONS
     assert w.written == [(T0, 7, EPOCH_LAST + 1, False, 1)]
     again = w.end((7, EPOCH_LAST), commits=False)
@@ -81,7 +81,7 @@ def test_kafka_19367_an_abort_by_the_next_producer_never_takes_more_epochs_than_
     w = World()
     open_at(w, epoch)
     number = w.send(init_request())
-    w.settle()
+    w.run_until_idle()
     answer = w.answers[number]
     assert (answer.error_code, answer.producer_id, answer.producer_epoch) == (E.NONE, *client)
     assert w.written == [(T0, 7, epoch + 1, False, 1)]
@@ -94,11 +94,11 @@ def test_kafka_5415_and_8803_a_clock_that_goes_back_stops_no_transaction_and_no_
     w.now -= 30_000
     assert w.add(producer, T1) == {T1: E.NONE}
     end = w.end(producer)
-    w.settle()
+    w.run_until_idle()
     assert (w.current().state, w.current().updated_at) == (State.COMPLETE_COMMIT, before)
     w.add((end.producer_id, end.producer_epoch), T0)
     w.wait(60_000 + 30_000 + 10_001)
-    w.settle()
+    w.run_until_idle()
     assert w.current().state is State.COMPLETE_ABORT
 
 
@@ -128,14 +128,14 @@ def test_kafka_17754_a_late_end_of_the_transaction_before_leaves_the_next_one_al
     w = World()
     first = w.begun(T0)
     end = w.end(first, commits=not commits)
-    w.settle()
+    w.run_until_idle()
     second = end.producer_id, end.producer_epoch
     w.add(second, T0, T1)
     late = w.send(end_request(first, commits=commits))
     assert w.answers[late].error_code == E.PRODUCER_FENCED
     assert not w.log.under_way
     w.end(second, commits=not commits)
-    w.settle()
+    w.run_until_idle()
     assert {row[3] for row in w.written} == {not commits}
 
 

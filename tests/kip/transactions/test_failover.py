@@ -125,7 +125,7 @@ def test_a_transaction_that_times_out_is_aborted_by_the_next_coordinator(survive
     assert len(w.log.under_way) == 1, "the abort is being written"
     run.fail()
     w.wait(80_000)
-    w.settle()
+    w.run_until_idle()
     assert {row[:4] for row in w.written} == {(at, producer[0], producer[1] + 1, False) for at in (T0, T1)}
     assert w.end(producer, commits=True).error_code == E.INVALID_TXN_STATE
 
@@ -140,5 +140,5 @@ def test_who_takes_over_a_prepared_transaction_decides_it_at_the_next_coordinato
     taker = producer[0], producer[1] + 1
     assert w.end(producer).error_code == E.PRODUCER_FENCED
     assert w.end(taker).error_code == E.NONE
-    w.settle()
+    w.run_until_idle()
     assert {row[3] for row in w.written} == {True}

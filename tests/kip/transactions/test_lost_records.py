@@ -32,7 +32,7 @@ def test_a_lost_commit_is_aborted_where_it_had_no_marker_so_the_transaction_is_n
     lose_last(w)
     assert w.current().state is State.ONGOING
     w.wait(80_000)
-    w.settle()
+    w.run_until_idle()
     assert outcomes(w) == {str(T0): {True}, str(T1): {False}}
     assert w.end(producer).error_code == E.INVALID_TXN_STATE
 
@@ -44,7 +44,7 @@ def test_a_lost_abort_is_aborted_once_more_and_nothing_is_wrong() -> None:
     w.write_markers()
     lose_last(w)
     w.wait(80_000)
-    w.settle()
+    w.run_until_idle()
     assert outcomes(w) == {str(T0): {False}, str(T1): {False}}
 
 
@@ -52,9 +52,9 @@ def test_a_lost_completion_has_all_markers_written_again() -> None:
     w = World()
     producer = w.begun(T0, T1)
     w.end(producer)
-    w.settle()
+    w.run_until_idle()
     lose_last(w)
-    w.settle()
+    w.run_until_idle()
     assert [row[3] for row in w.written] == [True] * 4
     assert w.current().state is State.COMPLETE_COMMIT
 
@@ -65,7 +65,7 @@ def test_a_partition_whose_record_is_lost_gets_no_marker_so_the_transaction_hang
     w.ask(add_request(producer, T1, old=False), 5)
     lose_last(w)
     assert w.end(producer).error_code == E.NONE
-    w.settle()
+    w.run_until_idle()
     assert outcomes(w) == {str(T0): {True}}
 
 
@@ -84,5 +84,5 @@ def test_an_epoch_whose_record_is_lost_is_given_out_again_and_who_was_fenced_may
     lose_last(w)
     assert w.add(zombie, T0) == {T0: E.NONE}
     w.end(zombie, commits=False)
-    w.settle()
+    w.run_until_idle()
     assert w.current().client == newer

@@ -22,7 +22,7 @@ def world() -> TxnWorld:
     return TxnWorld()
 
 
-def told(answer: Any) -> E:
+def error_of(answer: Any) -> E:
     return E(answer().error_code)
 
 
@@ -31,7 +31,7 @@ def test_kafka_18202_the_first_batch_of_a_newer_clients_transaction_has_sequence
     and refuse the first batch, which is late."""
     second = world.write(1)
     world.answer()
-    assert (told(second), world.log.log_end_offset) == (E.OUT_OF_ORDER_SEQUENCE_NUMBER, 0)
+    assert (error_of(second), world.log.log_end_offset) == (E.OUT_OF_ORDER_SEQUENCE_NUMBER, 0)
     answers = [world.write(0), world.write(1)]
     world.answer()
     world.run(1_000)
@@ -43,7 +43,7 @@ def test_kafka_18202_an_older_clients_sequences_go_on_from_one_transaction_to_th
     answer = world.write(5, version=11)
     world.answer()
     world.run(1_000)
-    assert told(answer) is E.NONE
+    assert error_of(answer) is E.NONE
 
 
 @pytest.mark.parametrize("version", [11, 12])
@@ -55,7 +55,7 @@ def test_kafka_18042_and_19690_a_batch_of_an_older_epoch_is_refused_as_such_and_
     world.mark(commits=False, epoch=1)
     late = world.write(1, version=version)
     assert world.questions == []
-    assert (told(late), world.log.log_end_offset) == (E.INVALID_PRODUCER_EPOCH, 2)
+    assert (error_of(late), world.log.log_end_offset) == (E.INVALID_PRODUCER_EPOCH, 2)
 
 
 def test_kafka_5376_a_consumer_that_waited_learns_which_transaction_was_aborted(world: TxnWorld) -> None:
@@ -158,12 +158,12 @@ def test_kafka_12671_and_14402_a_late_batch_of_an_aborted_transaction_begins_non
     answer = world.write(version=11)
     world.answer()
     world.run(1_000)
-    assert told(answer) is E.NONE
+    assert error_of(answer) is E.NONE
     world.mark(commits=False, epoch=0, version=0)
     late = world.write(1, version=11)
     world.answer(E.TRANSACTION_ABORTABLE)
     world.run(1_000)
-    assert told(late) is E.TRANSACTION_ABORTABLE
+    assert error_of(late) is E.TRANSACTION_ABORTABLE
     assert (world.log.transactions.open, world.log.log_end_offset) == ({}, 2)
     row = world.read(offset=0)()
     assert row.last_stable_offset == row.high_watermark == 2

@@ -163,7 +163,7 @@ def test_t41_what_is_retried_is_the_latest_wish() -> None:
     wish(jbod, 9)
     assignments.failed(jbod.now)
     jbod.run(1_000)
-    assert [where for _, where in jbod.told()] == [directory(1, 9)]
+    assert [where for _, where in jbod.assigned()] == [directory(1, 9)]
 
 
 def test_t41_an_answer_settles_only_what_it_is_the_answer_to() -> None:
@@ -197,7 +197,7 @@ def test_t41_a_replica_that_went_there_and_back_learns_where_it_is(jbod: Jbod) -
     jbod.controller_answers = True
     jbod.answer_controller()
     jbod.run(1_000)
-    assert [where for _, where in jbod.told()] == [directory(1, 1), directory(1, 0)]
+    assert [where for _, where in jbod.assigned()] == [directory(1, 1), directory(1, 0)]
     assert jbod.known()[0] == directory(1, 0)
 
 

@@ -23,7 +23,7 @@ class HangingWorld(TxnWorld):
         lead_uncleanly(self)
         self.run(AGAIN_MS + 1_000)
 
-    def tell(self, *names: str, error: E = E.NONE) -> None:
+    def answer_lists(self, *names: str, error: E = E.NONE) -> None:
         """Every broker says which ids it coordinates; only one of them does."""
         lists, self.questions = self.questions, []
         assert len(lists) == 3
@@ -61,7 +61,7 @@ ELSEWHERE = (d.TopicData(topic="t", partitions=(1,)), d.TopicData(topic="u", par
 )
 def test_t42_what_its_coordinator_does_not_have_there_is_aborted_and_stays_in_the_ledger(said: dict[str, Any]) -> None:
     w = HangingWorld()
-    w.tell("id")
+    w.answer_lists("id")
     assert w.open == {7: 0}
     w.describe(**said)
     w.run(1_000)
@@ -84,7 +84,7 @@ def test_t42_what_its_coordinator_does_not_have_there_is_aborted_and_stays_in_th
 )
 def test_t42_what_its_coordinator_will_end_is_left_to_it_and_asked_for_again(said: dict[str, Any]) -> None:
     w = HangingWorld()
-    w.tell("id")
+    w.answer_lists("id")
     w.describe(**said)
     w.run(1_000)
     assert w.open == {7: 0}
@@ -96,9 +96,9 @@ def test_t42_what_nobody_knows_is_aborted_when_all_have_said_so_several_times() 
     w = HangingWorld()
     for _ in range(UNKNOWN_MIN):
         assert w.open == {7: 0}
-        w.tell(error=E.COORDINATOR_LOAD_IN_PROGRESS)
+        w.answer_lists(error=E.COORDINATOR_LOAD_IN_PROGRESS)
         w.run(AGAIN_MS)
-        w.tell()
+        w.answer_lists()
         w.run(AGAIN_MS)
     assert w.open == {}
 
@@ -119,5 +119,5 @@ def test_t42_a_transaction_that_is_suspected_while_brokers_are_asked_about_other
     hosted = node.host.partitions.named("t", 0)
     assert hosted is not None
     node.hanging.suspect(hosted, {7: 0}, w.now)
-    w.tell()
+    w.answer_lists()
     assert [one.unknown for one in node.hanging.suspects] == [1, 0]

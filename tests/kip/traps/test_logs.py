@@ -274,7 +274,7 @@ def notes_of(follower: Follower) -> Noted:
 
 
 @pytest.mark.parametrize(
-    ("answer", "told", "noted"),
+    ("answer", "expected", "noted"),
     [
         (DIVERGED_AT_2, "offsets 2 to 5 were committed here and are cut", (2, 6, EXACTLY)),
         (BEGINS_AT_3, "offsets 3 to 5 were committed here and are copied anew", (3, 6, AT_MOST)),
@@ -282,12 +282,12 @@ def notes_of(follower: Follower) -> Noted:
     ids=["cut", "copied anew"],
 )
 def test_t38_what_was_committed_is_counted_before_it_is_cut(
-    answer: Served, told: str, noted: tuple[int, int, int]
+    answer: Served, expected: str, noted: tuple[int, int, int]
 ) -> None:
     follower = following(records=8, high_watermark=6)
     follower.served(follower.position(), answer, NOW)
     (text,) = follower.take_losses()
-    assert told in text
+    assert expected in text
     assert notes_of(follower).ranges() == [noted]
     (event,) = notes_of(follower).events
     assert (event.old_epoch, event.new_epoch, event.time_ms) == (0, 5, NOW)

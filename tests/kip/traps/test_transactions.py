@@ -116,6 +116,6 @@ def test_t42_of_very_many_open_transactions_the_first_are_named(world: World) ->
     fill(world, *[data(base, base) for base in range(NOTED_MAX + 3)])
     lead_uncleanly(world)
     world.run(1_000)
-    told = found(world)
-    assert len(told) == NOTED_MAX + 1
-    assert told[-1] == (NOTED_MAX, "3 more open transactions since this offset")
+    reported = found(world)
+    assert len(reported) == NOTED_MAX + 1
+    assert reported[-1] == (NOTED_MAX, "3 more open transactions since this offset")

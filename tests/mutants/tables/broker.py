@@ -123,10 +123,10 @@ BROKER = table(
         "broker/lifecycle.py",
         (
             "                if answer.should_shut_down:\n"
-            "                    self.role = Left(clean=True)\n"
+            "                    self.role = ShutDown(clean=True)\n"
             "                else:"
         ),
-        "                if True:\n                    self.role = Left(clean=True)\n                else:",
+        "                if True:\n                    self.role = ShutDown(clean=True)\n                else:",
         Breaks.AGREEMENT,
         ("unit/broker/test_lifecycle.py::test_leaving_waits_for_the_controllers_consent",),
     ),

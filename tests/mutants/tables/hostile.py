@@ -4,7 +4,7 @@ from tests.mutants.mutant import Breaks, Mutant, table
 
 CONTAINING = "unit/broker/faults/test_containing.py"
 STOPS = f"{CONTAINING}::test_where_it_may_be_half_done_the_node_tells_the_others_and_stops"
-TOLD = f"{CONTAINING}::test_a_node_that_is_told_of_a_request_refuses_it_and_no_other"
+QUARANTINED = f"{CONTAINING}::test_a_node_that_is_told_of_a_request_refuses_it_and_no_other"
 BOMBS = "unit/wire/test_bombs.py"
 
 HOSTILE = table(
@@ -65,7 +65,7 @@ HOSTILE = table(
         "    if len(request.requests) > ROWS_MAX or any(why_no_row(row) for row in request.requests):",
         "    if len(request.requests) > ROWS_MAX:",
         Breaks.ANSWERS,
-        (TOLD,),
+        (QUARANTINED,),
     ),
     Mutant(
         "items of arrays are not counted",

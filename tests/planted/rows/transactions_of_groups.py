@@ -48,7 +48,7 @@ TRANSACTIONS_OF_GROUPS: dict[str, Planted] = table(
     ),
     Planted(
         name="group-not-told-of-markers",
-        how=Gives("told(error)"),
+        how=Gives("then(error)"),
         trap="KIP-98",
         harm="offsets stay pending until the next coordinator reads the log",
         seeds=(1, 1),

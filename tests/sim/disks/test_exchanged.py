@@ -68,11 +68,11 @@ def test_what_only_the_inventory_of_a_stop_shows_is_not_swapped_without_it(is_ki
         machine.has_inventory, machine.needs_inventory = not is_killed, False
         trace.moments.clear()
         damage(injector, Random(seed), machine, image.entries)
-        told = [moment.text for moment in trace.moments if moment.kind is Kind.FAULT]
-        swapped = [text for text in told if " is swapped: " in text]
+        reported = [moment.text for moment in trace.moments if moment.kind is Kind.FAULT]
+        swapped = [text for text in reported if " is swapped: " in text]
         hidden = [text for text in swapped if "the topic id is" not in text and "a folder is" not in text]
-        is_marked = not is_killed and not any(f"/{MARKER}" in text for text in told)
-        assert is_marked or not hidden, told
+        is_marked = not is_killed and not any(f"/{MARKER}" in text for text in reported)
+        assert is_marked or not hidden, reported
         seen |= dict.fromkeys(text.split(": ")[0] for text in swapped)
     assert any("the topic id is swapped" in text for text in seen)
     assert any("a folder is swapped" in text for text in seen)

@@ -10,7 +10,7 @@ from strandline.sim.world.options import Options
 from strandline.wire.messages.own.describe_losses import DescribeLossesRequest, DescribeLossesResponse, Loss
 
 
-def told_by(machine: Machine) -> list[Loss]:
+def losses_of(machine: Machine) -> list[Loss]:
     """What its broker answers."""
     assert machine.node is not None
     to = ReplyTo(10_000, 0, 1, DescribeLossesRequest.api_key, 0)
@@ -37,7 +37,7 @@ def test_all_lose_power_at_once_and_what_they_lost_is_in_the_ledgers(seed: int, 
     hosted = node.broker.replicas.host.partitions.find(at)
     assert hosted is not None
     committed = hosted.high_watermark
-    before = [loss for machine in play.machines for loss in told_by(machine)]
+    before = [loss for machine in play.machines for loss in losses_of(machine)]
     assert before == []
     for machine in play.machines:
         machine.power_cut()
@@ -52,6 +52,6 @@ def test_all_lose_power_at_once_and_what_they_lost_is_in_the_ledgers(seed: int, 
         assert replica is not None
         ends.append(replica.log.epochs.entries[-1].start_offset)
     began = min(ends)  # where the new leader's epoch begins
-    losses = [loss for machine in play.machines for loss in told_by(machine)]
+    losses = [loss for machine in play.machines for loss in losses_of(machine)]
     assert began < committed, "nothing was lost: another seed"
     assert [loss for loss in losses if covers(loss, began, committed)], losses

@@ -23,10 +23,12 @@ def stop(play: Play, machine: Machine, *, is_killed: bool) -> None:
     play.until("it has stopped", lambda: not machine.is_running)
 
 
-def told(play: Play, machine: Machine) -> list[str]:
+def reports_of(play: Play, machine: Machine) -> list[str]:
     assert play.world.trace is not None
     kinds = (Kind.REPORT, Kind.HALTED)
-    return [told.text for told in play.world.trace.moments if told.kind in kinds and told.machine == machine.name]
+    return [
+        moment.text for moment in play.world.trace.moments if moment.kind in kinds and moment.machine == machine.name
+    ]
 
 
 @pytest.mark.parametrize("seed", range(1, 7))
@@ -58,7 +60,7 @@ def test_an_older_program_that_does_not_know_a_record_stops_and_the_others_go_on
         older.setattr(committed, "why_unfit", lambda image, record: "this program does not know what it means")
         machine.start()
     play.until("it has stopped", lambda: not machine.is_running)
-    line = told(play, machine)[-1]
+    line = reports_of(play, machine)[-1]
     assert line.startswith("halts: the metadata record at offset ")
     assert "which leads, has the same. Start the version that wrote it" in line
     assert not machine.has_left, "it did not mean to"
@@ -95,7 +97,7 @@ def test_a_node_that_cannot_apply_a_committed_record_stops_cleanly_with_one_line
             assert machine.node is not None
             assert machine.node.committed.unfit is None, "it cannot know"
             continue
-        (line,) = [text for text in told(play, machine) if "cannot be applied" in text]
+        (line,) = [text for text in reports_of(play, machine) if "cannot be applied" in text]
         assert line.startswith("halts: the metadata record at offset ")
         assert "metadata record 127 version 0 is not known. It is committed" in line
         left = machine.disk.snapshot().entries
@@ -114,5 +116,5 @@ def test_after_that_nobody_leads_or_cuts_anything_and_all_say_why() -> None:
     for machine, before in zip(play.machines, images, strict=True):
         assert machine.node is not None
         assert not machine.node.quorum.state.has_a_say
-        assert any("This node compares it with the leader's" in text for text in told(play, machine))
+        assert any("This node compares it with the leader's" in text for text in reports_of(play, machine))
         assert machine.disk.read_file(segment) == before[segment]

@@ -10,7 +10,7 @@ from tests.sim.play import SETTINGS, Play
 
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import NOBODY, NodeId, Uuid
-from strandline.broker.lifecycle import Left
+from strandline.broker.lifecycle import ShutDown
 from strandline.group.coordinator import Groups
 from strandline.metadata.image import RECOVERING, Broker, Image, Partition, merged
 from strandline.metadata.records import LossEvent
@@ -101,7 +101,7 @@ def test_a_broker_that_leaves_before_it_may_is_noticed() -> None:
     play = Play()
     node = other(play).node
     assert node is not None and node.broker is not None
-    node.broker.lifecycle.role = Left(clean=True)
+    node.broker.lifecycle.role = ShutDown(clean=True)
     with pytest.raises(Violation, match="leaves with the controller's consent, and is not fenced"):
         play.run(1000)
 

@@ -118,8 +118,8 @@ def test_an_odd_producer_is_refused_what_it_must_not_send_and_its_sequences_wrap
 
 
 def members_of(play: Play) -> list[Member]:
-    told: dict[int, int] = {}
-    members = [Member(play.scene, f"m{n}", "members", "orders", told, "one" if n == 2 else "") for n in range(3)]
+    committed: dict[int, int] = {}
+    members = [Member(play.scene, f"m{n}", "members", "orders", committed, "one" if n == 2 else "") for n in range(3)]
     play.enter(*members)
     return members
 
@@ -142,7 +142,7 @@ def test_a_group_whose_position_is_set_back_is_noticed() -> None:
     play = of_groups()
     members = members_of(play)
     play.run(2000)
-    members[0].told.update(dict.fromkeys(range(3), 10_000))
+    members[0].committed.update(dict.fromkeys(range(3), 10_000))
     with pytest.raises(Violation, match="back from 10000"):
         play.run(3000)
 

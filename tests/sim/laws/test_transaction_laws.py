@@ -184,7 +184,7 @@ def test_a_record_that_was_copied_twice_or_not_at_all_is_noticed() -> None:
     calm(play.world, play.scene, play.admin, [play.workload, workload])
     operations, finals = play.world.history.operations, material_of(play.world, play.scene).finals
     assert workload.wrong(operations, finals) == []
-    assert sum(workload.settled.committed.values()) > 10
-    partition = max(workload.settled.committed, key=lambda one: workload.settled.committed[one])
-    workload.settled.committed[partition] = 1
+    assert sum(workload.final_offsets.committed.values()) > 10
+    partition = max(workload.final_offsets.committed, key=lambda one: workload.final_offsets.committed[one])
+    workload.final_offsets.committed[partition] = 1
     assert {anomaly.name for anomaly in workload.wrong(operations, finals)} == {"offset-without-output"}

@@ -27,16 +27,16 @@ def test_only_the_faults_that_matter_stay_and_the_rest_becomes_plain() -> None:
         return failing(f"n{len(salts)} lost offset {len(salts)}") if is_bad else OK
 
     plan = plan_of(24)
-    told: list[int] = []
+    reported: list[int] = []
     smaller, outcome = Shrinker(
-        run, plan, run(plan), runs_max=500, progress=lambda plan, left: told.append(len(plan.faults))
+        run, plan, run(plan), runs_max=500, progress=lambda plan, left: reported.append(len(plan.faults))
     ).shrink()
     assert [fault.salt for fault in smaller.faults] == [3, 17]
     assert smaller.options.workloads == ("orders",)
     assert (smaller.options.log_dirs, smaller.options.drift_ppm) == (1, 0)
     assert smaller.options.span_ms < plan.options.span_ms
     assert not outcome.is_ok
-    assert told == sorted(told, reverse=True)
+    assert reported == sorted(reported, reverse=True)
 
 
 def test_a_smaller_plan_that_fails_differently_is_not_taken() -> None:

@@ -17,12 +17,12 @@ class Entry:
 
 def test_entries_expire_in_order_and_once() -> None:
     timers = Timers()
-    late, early, settled = Entry("late"), Entry("early"), Entry("settled")
+    late, early, done = Entry("late"), Entry("early"), Entry("settled")
     timers.push(20, late)
     timers.push(10, early)
     timers.push(15, early)
-    timers.push(5, settled)
-    settled.done = True
+    timers.push(5, done)
+    done.done = True
     timers.entry_done()
     assert timers.deadline() == 10
     assert timers.expire(Instant(9)) == []

@@ -82,7 +82,7 @@ def asked(effects: list[Effect]) -> ToController:
     return only
 
 
-def told(effects: list[Effect]) -> Any:
+def answer_in(effects: list[Effect]) -> Any:
     (only,) = effects
     assert isinstance(only, Reply)
     assert only.to == TO
@@ -94,7 +94,7 @@ def test_the_request_goes_on_unchanged_and_so_does_the_answer() -> None:
     question = asked(forwarding.forward(TO, CREATE, 7, 5000, T))
     assert (question.message, question.version, question.timeout_ms) == (CREATE, 7, 5000)
     response = CreateTopicsResponse(topics=(CreatableTopicResult(name="t", error_code=E.TOPIC_ALREADY_EXISTS),))
-    assert told(forwarding.step(Answered(question.token, response), T)) is response
+    assert answer_in(forwarding.step(Answered(question.token, response), T)) is response
     assert (forwarding.out, forwarding.deadline()) == ({}, NEVER)
 
 
@@ -113,7 +113,7 @@ def test_without_a_controller_it_is_tried_again_until_its_time_is_up(failure: Fa
         now = forwarding.deadline()
         effects = forwarding.expire(now)
     assert tries == 1000 // RETRY_MS
-    refused = told(effects)
+    refused = answer_in(effects)
     assert [(t.name, t.error_code) for t in refused.topics] == [("t", E.REQUEST_TIMED_OUT), ("u", E.REQUEST_TIMED_OUT)]
     assert (forwarding.out, forwarding.again) == ({}, {})
 
@@ -121,7 +121,7 @@ def test_without_a_controller_it_is_tried_again_until_its_time_is_up(failure: Fa
 def test_a_controller_that_does_not_answer_in_time_is_not_asked_again() -> None:
     forwarding = Forwarding()
     question = asked(forwarding.forward(TO, CREATE, 7, 5000, T))
-    refused = told(forwarding.step(Failed(question.token, Failure.TIMED_OUT), T))
+    refused = answer_in(forwarding.step(Failed(question.token, Failure.TIMED_OUT), T))
     assert refused.topics[0].error_code == E.REQUEST_TIMED_OUT
 
 
@@ -178,7 +178,7 @@ def test_no_more_than_a_bounded_number_waits() -> None:
     for number in range(WAITING_MAX):
         to = replace(TO, connection=2 + number // WAITING_OF_CONNECTION_MAX)
         asked(forwarding.forward(to, CREATE, 7, 1000, T))
-    assert told(forwarding.forward(TO, CREATE, 7, 1000, T)).topics[0].error_code == E.REQUEST_TIMED_OUT
+    assert answer_in(forwarding.forward(TO, CREATE, 7, 1000, T)).topics[0].error_code == E.REQUEST_TIMED_OUT
 
 
 def test_one_connection_leaves_places_for_others_and_may_use_its_own_again() -> None:
@@ -186,7 +186,7 @@ def test_one_connection_leaves_places_for_others_and_may_use_its_own_again() -> 
         forwarding = Forwarding()
         questions = [asked(forwarding.forward(greedy, CREATE, 7, 1000, T)) for _ in range(WAITING_OF_CONNECTION_MAX)]
         refused = forwarding.forward(greedy, CREATE, 7, 1000, T)
-        assert refused == [] if greedy is None else told(refused).topics[0].error_code == E.REQUEST_TIMED_OUT
+        assert refused == [] if greedy is None else answer_in(refused).topics[0].error_code == E.REQUEST_TIMED_OUT
         asked(forwarding.forward(replace(TO, connection=2), CREATE, 7, 1000, T))
         forwarding.check()
         forwarding.step(Answered(questions[0].token, CreateTopicsResponse()), T)

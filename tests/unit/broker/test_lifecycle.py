@@ -12,12 +12,12 @@ from strandline.base.time import NEVER, Instant
 from strandline.broker.lifecycle import (
     RETRY_MS,
     Identity,
-    Leaving,
-    Left,
     Lifecycle,
     LifecycleConfig,
     Registered,
     Registering,
+    ShutDown,
+    ShuttingDown,
 )
 from strandline.metadata.losses import Cause
 from strandline.replica.hosting.withdrawals import Withdrawn
@@ -186,10 +186,10 @@ def test_leaving_waits_for_the_controllers_consent() -> None:
     assert question.message.want_shut_down is True
     assert not lifecycle.is_unfenced
     answer(lifecycle, question, BrokerHeartbeatResponse(should_shut_down=False), at(100))
-    assert isinstance(lifecycle.role, Leaving)
+    assert isinstance(lifecycle.role, ShuttingDown)
     question = sent(lifecycle.expire(at(200)))
     answer(lifecycle, question, BrokerHeartbeatResponse(should_shut_down=True), at(200))
-    assert lifecycle.role == Left(clean=True)
+    assert lifecycle.role == ShutDown(clean=True)
     assert (lifecycle.deadline(), lifecycle.last_epoch) == (NEVER, 50)
 
 
@@ -201,7 +201,7 @@ def test_leaving_does_not_wait_for_an_answer_longer_than_its_patience() -> None:
     assert lifecycle.deadline() == end, "although the heartbeat is still out"
     (report,) = lifecycle.expire(end)
     assert isinstance(report, Report)
-    assert lifecycle.role == Left(clean=False)
+    assert lifecycle.role == ShutDown(clean=False)
 
 
 def test_leaving_replaces_a_heartbeat_that_is_out() -> None:
@@ -210,13 +210,13 @@ def test_leaving_replaces_a_heartbeat_that_is_out() -> None:
     lifecycle.leave(at(2001))
     sent(lifecycle.expire(at(2001)))
     answer(lifecycle, old, BrokerHeartbeatResponse(should_shut_down=True), at(2002))
-    assert isinstance(lifecycle.role, Leaving), "that was no answer to the wish to leave"
+    assert isinstance(lifecycle.role, ShuttingDown), "that was no answer to the wish to leave"
 
 
 def test_a_broker_that_never_registered_stops_at_once() -> None:
     lifecycle, _ = fresh()
     lifecycle.leave(T)
-    assert lifecycle.role == Left(clean=False)
+    assert lifecycle.role == ShutDown(clean=False)
 
 
 # --- log directories that fail
@@ -228,11 +228,11 @@ def test_a_lost_directory_is_reported_at_once_though_a_heartbeat_is_out() -> Non
     lifecycle = running()
     out = sent(lifecycle.expire(lifecycle.deadline()))
     lifecycle.directories_failed(LOST, at(5000))
-    told = sent(lifecycle.expire(at(5000)))
-    assert told.message.offline_log_dirs == LOST
+    reported = sent(lifecycle.expire(at(5000)))
+    assert reported.message.offline_log_dirs == LOST
     assert answer(lifecycle, out, BrokerHeartbeatResponse(is_fenced=False), at(5001)) == []
     assert lifecycle.report_until < NEVER, "the earlier heartbeat did not say so"
-    answer(lifecycle, told, BrokerHeartbeatResponse(is_fenced=False), at(5002))
+    answer(lifecycle, reported, BrokerHeartbeatResponse(is_fenced=False), at(5002))
     assert lifecycle.report_until == NEVER
 
 
@@ -351,11 +351,11 @@ def test_it_is_said_at_once_though_a_heartbeat_is_out_whose_answer_settles_nothi
     lifecycle = running()
     out = sent(lifecycle.expire(lifecycle.deadline()))
     lifecycle.replicas_lost({ONE: TORN}, at(5000))
-    told = sent(lifecycle.expire(at(5000)))
+    reported = sent(lifecycle.expire(at(5000)))
     answer(lifecycle, out, BrokerHeartbeatResponse(is_fenced=False), at(5001))
     assert lifecycle.lost == {ONE: TORN}
     lifecycle.replicas_lost({TWO: TORN}, at(5002))
-    answer(lifecycle, told, BrokerHeartbeatResponse(is_fenced=False), at(5003))
+    answer(lifecycle, reported, BrokerHeartbeatResponse(is_fenced=False), at(5003))
     assert said(sent(lifecycle.expire(at(5003)))) == [(1, 50, 100, Cause.SHORT), (2, 50, 100, Cause.SHORT)]
 
 

@@ -159,8 +159,8 @@ def test_a_removal_without_principals_takes_all_acls_of_a_resource(cluster: Clus
     assert cluster.acls == []
     capsys.readouterr()
     command.remove(resources=names, force=True)
-    told = capsys.readouterr()
-    assert (told.out, told.err) == ("", "no ACL matches: nothing is removed\n")
+    printed = capsys.readouterr()
+    assert (printed.out, printed.err) == ("", "no ACL matches: nothing is removed\n")
 
 
 def test_a_removal_is_confirmed(cluster: Cluster, capsys: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,19 +14,19 @@ class Stored:
     """A record as librdkafka reports it."""
 
     def __init__(self, offset: int | None, value: bytes | None = b"v") -> None:
-        self.told = ("t", 3, offset, value)
+        self.content = ("t", 3, offset, value)
 
     def topic(self) -> str:
-        return self.told[0]
+        return self.content[0]
 
     def partition(self) -> int:
-        return self.told[1]
+        return self.content[1]
 
     def offset(self) -> int | None:
-        return self.told[2]
+        return self.content[2]
 
     def value(self) -> bytes | None:
-        return self.told[3]
+        return self.content[3]
 
 
 def test_lines_are_appended_whole_and_a_record_without_an_offset_has_none(tmp_path: Path) -> None:

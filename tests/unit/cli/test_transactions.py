@@ -131,9 +131,9 @@ def test_a_list_asks_with_its_filters_and_says_who_did_not_answer(cluster: Clust
     assert capsys.readouterr().out.startswith("TransactionalId: id\t")
     cluster.listed = [], {3: "is down"}
     assert command.list_all() == command.INCOMPLETE
-    told = capsys.readouterr()
-    assert told.out == ""
-    assert "not known: broker 3 is down; it may coordinate more" in told.err
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert "not known: broker 3 is down; it may coordinate more" in printed.err
 
 
 def test_a_state_that_there_is_not_is_refused_with_those_that_there_are(cluster: Cluster, capsys: Any) -> None:

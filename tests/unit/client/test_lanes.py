@@ -25,7 +25,7 @@ class Partition(RuleBasedStateMachine):
         self.state: list[tuple[int, int]] = []  # (first sequence, last) of what was written
         self.wire: list[tuple[Pending, str]] = []  # answers that have not been read yet
         self.tags = 0
-        self.told: list[int] = []
+        self.acknowledged: list[int] = []
 
     @rule(count=st.integers(1, 3))
     def another(self, count: int) -> None:
@@ -57,11 +57,11 @@ class Partition(RuleBasedStateMachine):
         batch, answer = self.wire.pop(0)
         if answer == "fine":
             self.lane.acknowledged(batch)
-            self.told.append(batch.tag)
+            self.acknowledged.append(batch.tag)
         else:
             assert answer != "out of order" or self.lane.failed, "a sequence is lost"
             self.lane.refused(batch, answer)
-        self.settle()
+        self.restart()
 
     @precondition(lambda self: self.wire)
     @rule()
@@ -69,9 +69,9 @@ class Partition(RuleBasedStateMachine):
         for batch, _ in self.wire:
             self.lane.refused(batch, "broken")
         self.wire.clear()
-        self.settle()
+        self.restart()
 
-    def settle(self) -> None:
+    def restart(self) -> None:
         if self.lane.failed and not self.lane.in_flight:
             self.lane.restart(0.0)
 
@@ -79,8 +79,10 @@ class Partition(RuleBasedStateMachine):
     def nothing_is_doubled_and_order_holds(self) -> None:
         self.lane.check()
         assert self.log == list(range(len(self.log)))
-        assert len(set(self.told)) == len(self.told)  # not in order where an earlier one was written, but refused
-        assert all(tag in self.log for tag in self.told)
+        assert len(set(self.acknowledged)) == len(
+            self.acknowledged
+        )  # not in order where an earlier one was written, but refused
+        assert all(tag in self.log for tag in self.acknowledged)
 
 
 Partition.TestCase.settings = settings(max_examples=60, stateful_step_count=60, deadline=None)

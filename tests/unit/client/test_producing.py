@@ -82,26 +82,26 @@ def batch() -> bytearray:
 
 
 def sent(broker: Taker, count: int = 3, **options: str) -> list[Produced]:
-    told: list[Produced] = []
-    with opened(broker, **options) as cluster, Producer(cluster, acknowledged=told.append) as producer:
+    reported: list[Produced] = []
+    with opened(broker, **options) as cluster, Producer(cluster, acknowledged=reported.append) as producer:
         for _ in range(count):
             producer.send("t", 0, batch())
         producer.flush()
         assert producer.queued_bytes == 0
-    return told
+    return reported
 
 
 @pytest.mark.parametrize("version", [3, 8, 11, 13])
 def test_batches_of_several_partitions_in_old_and_new_versions(version: int) -> None:
-    told: list[Produced] = []
+    reported: list[Produced] = []
     with Taker(produce_version=version) as broker, opened(broker) as cluster:
-        with Producer(cluster, acknowledged=told.append) as producer:
+        with Producer(cluster, acknowledged=reported.append) as producer:
             for partition in (0, 1, 2, 0, 1, 2):
                 producer.send("t", partition, batch(), tag=partition)
             producer.flush()
         assert sorted(broker.written) == [(p, 100, s) for p in range(3) for s in range(2)]
         assert {request.acks for request in broker.requests} == {-1}
-    assert sorted(row.tag for row in told) == [0, 0, 1, 1, 2, 2]
+    assert sorted(row.tag for row in reported) == [0, 0, 1, 1, 2, 2]
 
 
 @pytest.mark.parametrize("version", [11, 13])

@@ -43,8 +43,8 @@ def test_a_transaction_that_its_coordinator_has_in_this_partition_does_not_hang(
 
 
 def test_one_that_its_coordinator_has_only_elsewhere_or_not_at_all_hangs() -> None:
-    for told in ([], [replace(KNOWN, places=(OTHER,))], [ErrorCode.TRANSACTIONAL_ID_NOT_FOUND]):
-        assert known_of(OPEN, told, "") is None
+    for reported in ([], [replace(KNOWN, places=(OTHER,))], [ErrorCode.TRANSACTIONAL_ID_NOT_FOUND]):
+        assert known_of(OPEN, reported, "") is None
 
 
 def test_it_is_uncertain_while_anybody_who_may_know_it_has_not_said() -> None:

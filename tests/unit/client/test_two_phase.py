@@ -74,8 +74,14 @@ def test_a_transaction_is_begun_and_taken_over_with_the_time_after_which_it_is_g
         }
         abort_by_id(cluster, ["a"], 3000)
         assert begin(cluster, "driver", 4000, two_phase=False) == Begun("driver", 7, 4)
-    told = [(one.enable2_pc, one.keep_prepared_txn, one.two_phase_timeout_ms) for one in broker.asked]
-    assert told == [(True, False, 1000), (True, True, 2000), (True, True, 2000), (True, False, 3000), (False, False, 0)]
+    reported = [(one.enable2_pc, one.keep_prepared_txn, one.two_phase_timeout_ms) for one in broker.asked]
+    assert reported == [
+        (True, False, 1000),
+        (True, True, 2000),
+        (True, True, 2000),
+        (True, False, 3000),
+        (False, False, 0),
+    ]
     assert broker.asked[-1].transaction_timeout_ms == 4000
 
 

@@ -92,7 +92,7 @@ class Consumers(Coordination):
     def member(self, member_id: str) -> Member:
         return self.consumers.members[member_id]
 
-    def settle(self, *consumers: Consumer, rounds: int = 8) -> None:
+    def reconcile(self, *consumers: Consumer, rounds: int = 8) -> None:
         """They send heartbeats until nothing changes."""
         for _ in range(rounds):
             for consumer in consumers:

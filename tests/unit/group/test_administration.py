@@ -213,8 +213,10 @@ def test_without_an_authorizer_every_client_may_do_all_with_a_group(is_asked: bo
     c.stable()
     answer = c.ask(DescribeGroupsRequest(groups=("g", "none"), include_authorized_operations=is_asked), 6)
     everything = sum(1 << operation for operation in (3, 6, 8, 10, 11))
-    told = [group.authorized_operations for group in answer.groups]
-    assert told == [everything if is_asked else -(1 << 31), -(1 << 31)], "of a group that is not there nothing is said"
+    reported = [group.authorized_operations for group in answer.groups]
+    assert reported == [everything if is_asked else -(1 << 31), -(1 << 31)], (
+        "of a group that is not there nothing is said"
+    )
 
 
 def test_offsets_of_the_empty_group_id_are_kept_read_and_deleted_as_in_kafka() -> None:

@@ -53,11 +53,11 @@ def test_members_that_come_and_go_leave_no_entries_behind() -> None:
 
 
 def test_a_write_that_is_committed_proves_those_before_it() -> None:
-    proof, told = Proof(), []
+    proof, answers = Proof(), []
     first, second = proof.begin(), proof.begin()
-    proof.wait(lambda error: told.append(error) or [])  # type: ignore[func-returns-value]
+    proof.wait(lambda error: answers.append(error) or [])  # type: ignore[func-returns-value]
     proof.end(second, E.NONE)
-    assert (told, proof.is_complete) == ([E.NONE], True)
+    assert (answers, proof.is_complete) == ([E.NONE], True)
     proof.end(first, E.REQUEST_TIMED_OUT)
     assert proof.is_complete
     third = proof.begin()

@@ -175,7 +175,7 @@ def test_members_have_a_whole_session_from_when_their_coordinator_serves() -> No
 def test_consumers_have_a_whole_session_from_when_their_coordinator_serves() -> None:
     c = Consumers()
     a, b = c.consumer("a"), c.consumer("b")
-    c.settle(a, b)
+    c.reconcile(a, b)
     begin_load(c)
     while c.groups.shards.loading:
         c.now += 10_000

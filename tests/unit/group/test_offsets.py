@@ -48,18 +48,18 @@ def test_an_offset_is_visible_and_answered_when_it_is_written() -> None:
 
 
 @pytest.mark.parametrize(
-    ("failure", "told"),
+    ("failure", "expected"),
     [
         (E.NOT_LEADER_OR_FOLLOWER, E.NOT_COORDINATOR),
         (E.NOT_ENOUGH_REPLICAS_AFTER_APPEND, E.COORDINATOR_NOT_AVAILABLE),
         (E.RECORD_LIST_TOO_LARGE, E.INVALID_COMMIT_OFFSET_SIZE),
     ],
 )
-def test_an_offset_that_cannot_be_written_is_not_remembered(failure: E, told: E) -> None:
+def test_an_offset_that_cannot_be_written_is_not_remembered(failure: E, expected: E) -> None:
     c = Coordination()
     number = c.send(commit_request(5), 9)
     c.fail(failure)
-    assert (error_of(c.answers[number]), offset(c)) == (told, -1)
+    assert (error_of(c.answers[number]), offset(c)) == (expected, -1)
 
 
 def test_a_member_commits_in_its_generation_and_that_keeps_its_session() -> None:

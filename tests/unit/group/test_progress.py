@@ -146,10 +146,10 @@ def test_a_group_of_the_consumer_protocol_says_since_when_it_rebalances_and_how_
     b.beat()
     found = consumer_progress(world)
     assert (found.generation, found.in_state_ms) == (2, 5_000), "a rebalance is one phase, whatever happens in it"
-    told = {row.member_id: (row.session_left_ms, row.revoke_left_ms) for row in found.members}
-    assert told == {"a": (SESSION_MS - 5_000, REBALANCE_MS - 5_000), "b": (SESSION_MS, -1)}
+    reported = {row.member_id: (row.session_left_ms, row.revoke_left_ms) for row in found.members}
+    assert reported == {"a": (SESSION_MS - 5_000, REBALANCE_MS - 5_000), "b": (SESSION_MS, -1)}
     assert {row.rebalance_timeout_ms for row in found.members} == {REBALANCE_MS}
-    world.settle(a, b)
+    world.reconcile(a, b)
     world.wait(1_000)
     assert consumer_progress(world).in_state_ms == 1_000
     world.fail_over()

@@ -37,7 +37,7 @@ def test_a_sync_after_the_group_is_stable_is_answered_at_once() -> None:
 
 
 @pytest.mark.parametrize(
-    ("failure", "told"),
+    ("failure", "expected"),
     [
         (E.NOT_LEADER_OR_FOLLOWER, E.NOT_COORDINATOR),
         (E.KAFKA_STORAGE_ERROR, E.NOT_COORDINATOR),
@@ -46,11 +46,11 @@ def test_a_sync_after_the_group_is_stable_is_answered_at_once() -> None:
         (E.MESSAGE_TOO_LARGE, E.UNKNOWN_SERVER_ERROR),
     ],
 )
-def test_an_assignment_that_cannot_be_written_is_given_to_nobody(failure: E, told: E) -> None:
+def test_an_assignment_that_cannot_be_written_is_given_to_nobody(failure: E, expected: E) -> None:
     c, a, b = pair()
     numbers = [c.sync(b, 2), c.sync(a, 2, {a: b"1", b: b"2"})]
     c.fail(failure)
-    assert [c.answers[n].error_code for n in numbers] == [told, told]
+    assert [c.answers[n].error_code for n in numbers] == [expected, expected]
     assert all(m.assignment == b"" for m in c.group.members.values())
     assert c.heartbeat(a, 2) is E.REBALANCE_IN_PROGRESS
 

@@ -285,13 +285,13 @@ def test_a_group_has_an_id_and_its_coordinator_is_asked() -> None:
 
 
 @each("version, told", [(1, E.COORDINATOR_NOT_AVAILABLE), (2, E.COORDINATOR_LOAD_IN_PROGRESS)])
-def test_old_producers_are_not_told_that_a_coordinator_loads(version: int, told: E) -> None:
+def test_old_producers_are_not_told_that_a_coordinator_loads(version: int, expected: E) -> None:
     c = Coordination()
     c.log.epoch = None
     c.groups.follow_leadership(Instant(c.now))
     c.log.epoch, c.log.is_damaged = LeaderEpoch(2), True
     c.groups.follow_leadership(Instant(c.now))
-    assert committed(c, pending_request(5), version) is told
+    assert committed(c, pending_request(5), version) is expected
 
 
 @each(
@@ -314,11 +314,11 @@ def test_old_producers_are_not_told_that_a_coordinator_loads(version: int, told:
         (E.TRANSACTION_ABORTABLE, 4, E.TRANSACTION_ABORTABLE),
     ],
 )
-def test_what_a_refused_write_is_called_for_a_producer(failure: E, version: int, told: E) -> None:
+def test_what_a_refused_write_is_called_for_a_producer(failure: E, version: int, expected: E) -> None:
     c = Coordination()
     number = c.send(pending_request(5), version)
     c.fail(failure)
-    assert error_of(c.answers[number]) is told
+    assert error_of(c.answers[number]) is expected
 
 
 # --- stable offsets

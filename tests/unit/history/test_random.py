@@ -65,8 +65,8 @@ class Play:
         for _ in range(self.rng.randrange(1, 4)):
             value = self.value(process)
             offset = self.logs[key].append(value) if is_written else -1
-            is_told = outcome is Outcome.OK and acks != 0
-            writes.append(Write(key, value, offset if is_told else -1))
+            is_acknowledged = outcome is Outcome.OK and acks != 0
+            writes.append(Write(key, value, offset if is_acknowledged else -1))
         self.record(process, Kind.SEND, outcome, acks=acks, is_idempotent=acks == -1, writes=tuple(writes))
 
     def transact(self) -> None:

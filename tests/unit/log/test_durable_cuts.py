@@ -69,7 +69,7 @@ def test_a_segment_that_ends_at_the_recovery_point_may_have_been_cut_there_and_i
     append(log, b"a", 1)
     log.roll(1)
     append(log, b"b", 1)
-    disk.sync([*log.unsynced(), *(path for segment in log.segments for path in segment.settle())])
+    disk.sync([*log.unsynced(), *(path for segment in log.segments for path in segment.flush_indexes())])
     leftover = {path: disk.read_file(path) for path in log.segments[1].paths}
     log.truncate_to(1)
     for value in (b"B", b"C"):

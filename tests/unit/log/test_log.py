@@ -215,7 +215,7 @@ def test_few_files_stay_open_and_a_clean_start_reads_little() -> None:
         assert next(log.headers(offset)).base_offset == offset
     log.offset_for_timestamp(NOW + 5)
     assert len(disk.opened) <= 2
-    log.settle()
+    log.write_all()
     log.close()
     assert not disk.opened
     disk.bytes_read = 0

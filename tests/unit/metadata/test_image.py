@@ -313,8 +313,8 @@ def test_a_snapshot_says_all_of_a_partition_whatever_happens_to_it() -> None:
     after = image_of(*image.records()).partition(AT)
     assert before is not None
     assert after is not None
-    untold = [name for name in before.__struct_fields__ if getattr(before, name) != getattr(after, name)]
-    assert untold == []
+    unchanged = [name for name in before.__struct_fields__ if getattr(before, name) != getattr(after, name)]
+    assert unchanged == []
     empty = [
         name
         for name in ("adding_replicas", "removing_replicas", "elr", "last_known_elr", "losses")

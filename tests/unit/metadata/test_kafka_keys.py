@@ -374,8 +374,8 @@ def test_no_key_is_made_up() -> None:
 @pytest.mark.parametrize("table", [NODE_CONFIGS, TOPIC_CONFIGS], ids=["nodes", "topics"])
 def test_what_is_no_value_of_the_type_is_refused_in_kafkas_words(table: dict[str, ConfigKey]) -> None:
     for key in table.values():
-        told = f"Invalid value x for configuration {key.name}: "
+        message = f"Invalid value x for configuration {key.name}: "
         if key.type == "BOOLEAN":
-            assert key.why_invalid("x") == told + "Expected value to be either true or false"
+            assert key.why_invalid("x") == message + "Expected value to be either true or false"
         elif key.type not in ("STRING", "LIST", "PASSWORD"):
-            assert key.why_invalid("x") == f"{told}Not a number of type {key.type}"
+            assert key.why_invalid("x") == f"{message}Not a number of type {key.type}"

@@ -263,17 +263,17 @@ class Play:
         if message.error_code:
             return ErrorCode(message.error_code).name
         topics = getattr(message, "topics", None) or message.responses
-        told: Any = only_partition(topics)
-        error = "" if not told.error_code else ErrorCode(told.error_code).name + " "
-        leader = getattr(told, "current_leader", told)
+        reported: Any = only_partition(topics)
+        error = "" if not reported.error_code else ErrorCode(reported.error_code).name + " "
+        leader = getattr(reported, "current_leader", reported)
         who = f"leader={leader.leader_id} epoch={leader.leader_epoch}"
         match type(message).__name__:
             case "VoteResponse":
-                return f"{error}{'granted' if told.vote_granted else 'not granted'} {who}"
+                return f"{error}{'granted' if reported.vote_granted else 'not granted'} {who}"
             case "FetchResponse":
-                found = f" diverging={told.diverging_epoch.end_offset}@{told.diverging_epoch.epoch}"
-                diverging = found if told.diverging_epoch.epoch >= 0 else ""
-                size = f" records={'yes' if told.records else 'no'}"
-                return f"{error}{who} hw={told.high_watermark}{diverging}{size}"
+                found = f" diverging={reported.diverging_epoch.end_offset}@{reported.diverging_epoch.epoch}"
+                diverging = found if reported.diverging_epoch.epoch >= 0 else ""
+                size = f" records={'yes' if reported.records else 'no'}"
+                return f"{error}{who} hw={reported.high_watermark}{diverging}{size}"
             case _:
                 return f"{error}{who}"

@@ -39,7 +39,7 @@ def spoil(world: World, node: int, value: bytes) -> Unfit:
     return unfit
 
 
-def told(world: World, text: str) -> bool:
+def was_reported(world: World, text: str) -> bool:
     return any(text in report.text for report in world.reports)
 
 
@@ -53,7 +53,7 @@ def test_what_the_leader_has_otherwise_is_cut_and_copied_again_and_then_the_vote
     world.run_until(lambda: world.quorum(second).state.unfit is None, 5000)
     world.run_until(lambda: world.quorum(second).state.has_a_say, 5000)
     assert world.committed_values(second) == VALUES
-    assert told(world, "cannot be applied") and told(world, "is copied again")
+    assert was_reported(world, "cannot be applied") and was_reported(world, "is copied again")
 
 
 def test_before_a_voter_cuts_it_has_noted_that_it_lost_metadata() -> None:

@@ -367,11 +367,11 @@ def test_who_hears_that_a_leadership_is_over_cannot_append_in_it(world: World) -
     """A coordinator whose record is refused serves who waits for it, and that may be another record."""
     world.create()
     world.cut = {NodeId(1)}
-    told: list[ErrorCode] = []
+    reported: list[ErrorCode] = []
 
     def again(error: ErrorCode, base_offset: int, now: Instant) -> list[Effect]:
-        told.append(error)
-        if len(told) > 1:
+        reported.append(error)
+        if len(reported) > 1:
             return []
         return world.nodes[NodeId(1)].append_internal("t", 0, bytearray(a_batch(1)), now, again)
 
@@ -379,5 +379,5 @@ def test_who_hears_that_a_leadership_is_over_cannot_append_in_it(world: World) -
     world.change(leader=2)
     hosted = world.nodes[NodeId(1)].host.partitions.find(AT)
     assert hosted is not None
-    assert told == [ErrorCode.NOT_LEADER_OR_FOLLOWER] * 2
+    assert reported == [ErrorCode.NOT_LEADER_OR_FOLLOWER] * 2
     assert (hosted.log.log_end_offset, list(hosted.waiting)) == (1, [])

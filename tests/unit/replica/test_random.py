@@ -100,7 +100,7 @@ class History:
         for node in deaf & set(self.world.nodes):
             self.world.catch_up(node)
 
-    def settle(self) -> None:
+    def heal(self) -> None:
         world = self.world
         world.cut = set()
         self.hear()
@@ -121,7 +121,7 @@ def test_nothing_acknowledged_is_lost(seed: int) -> None:
     history = History(seed)
     for _ in range(60):
         history.step()
-    history.settle()
+    history.heal()
     world = history.world
     partition = world.image.partition(AT)
     assert partition is not None

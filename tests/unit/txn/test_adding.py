@@ -83,7 +83,7 @@ def test_the_partitions_of_a_transaction_are_not_those_of_the_next() -> None:
     w = World()
     producer = w.begun(T0)
     end = w.end(producer)
-    w.settle()
+    w.run_until_idle()
     w.add((end.producer_id, end.producer_epoch), U0)
     assert w.current().partitions == (U0,)
 
@@ -145,7 +145,7 @@ def test_the_next_transaction_waits_until_the_one_before_is_complete(old: bool) 
     number = w.send(add_request(following, U0, old=old), 3 if old else 5)
     assert number not in w.answers
     assert w.current().partitions == (T0,)
-    w.settle()
+    w.run_until_idle()
     assert added(w.answers[number], old=old) == {U0: E.NONE}
     assert w.current().partitions == (U0,)
 
@@ -168,7 +168,7 @@ def test_a_producer_that_goes_on_by_another_id_waits_although_that_is_smaller() 
     assert (end.producer_id, end.producer_epoch) == (100, 0)
     number = w.send(add_request((100, 0), U0, old=False), 5)
     assert number not in w.answers
-    w.settle()
+    w.run_until_idle()
     assert added(w.answers[number]) == {U0: E.NONE}
 
 
@@ -178,7 +178,7 @@ def test_late_partitions_neither_join_nor_open_a_transaction() -> None:
     late = w.begun(T0)
     w.end(late)
     assert w.add(late, U0) == {U0: E.PRODUCER_FENCED}
-    w.settle()
+    w.run_until_idle()
     assert w.add(late, U0) == {U0: E.PRODUCER_FENCED}
     assert w.current().state is State.COMPLETE_COMMIT
 
@@ -217,7 +217,7 @@ def test_partitions_of_a_transaction_that_is_decided_are_not_verified() -> None:
     producer = w.begun(T0, old=True)
     w.end(producer, version=4)
     assert w.add(producer, T0, verify=True) == {T0: E.CONCURRENT_TRANSACTIONS}
-    w.settle()
+    w.run_until_idle()
     assert w.add(producer, T0, verify=True) == {T0: E.TRANSACTION_ABORTABLE}
 
 
@@ -243,11 +243,11 @@ def test_several_transactions_of_one_request_are_answered_in_its_order() -> None
         )
     ]
     answer = w.ask(AddPartitionsToTxnRequest(transactions=tuple(rows)))
-    told = [
+    reported = [
         (row.transactional_id, row.topic_results[0].results_by_partition[0].partition_error_code)
         for row in answer.results_by_transaction
     ]
-    assert told == [
+    assert reported == [
         (ID, E.NONE),
         ("unknown", E.INVALID_PRODUCER_ID_MAPPING),
         ("other", E.TRANSACTION_ABORTABLE),
@@ -288,7 +288,7 @@ def test_what_is_asked_while_an_end_is_being_written_is_of_the_next_transaction(
     producer = w.begun(T0)
     w.send(end_request(producer))
     number = w.send(add_request(producer, U0, old=False), 5)
-    w.settle()
+    w.run_until_idle()
     assert added(w.answers[number]) == {U0: E.PRODUCER_FENCED}
     assert {row[0] for row in w.written} == {T0}
 

@@ -23,7 +23,7 @@ def test_an_end_is_answered_when_it_is_committed_and_markers_follow(commits: boo
     w.commit()
     assert w.answers[number].error_code == E.NONE
     assert w.current().state is (State.PREPARE_COMMIT if commits else State.PREPARE_ABORT)
-    w.settle()
+    w.run_until_idle()
     assert w.current().state is (State.COMPLETE_COMMIT if commits else State.COMPLETE_ABORT)
     assert w.current().partitions == ()
     epoch = producer[1] + (version == 5)
@@ -46,7 +46,7 @@ def test_each_end_of_version_2_takes_the_next_epoch_and_tells_the_producer() -> 
     producer = w.begun()
     end = w.end(producer)
     assert (end.producer_id, end.producer_epoch) == (producer[0], producer[1] + 1)
-    w.settle()
+    w.run_until_idle()
     assert w.current().client == (producer[0], producer[1] + 1)
 
 
@@ -54,7 +54,7 @@ def test_ends_of_older_clients_take_no_epoch() -> None:
     w = World()
     producer = w.begun(old=True)
     w.end(producer, version=4)
-    w.settle()
+    w.run_until_idle()
     assert w.current().client == producer
 
 
@@ -92,13 +92,13 @@ def test_an_end_of_nothing_open(before: str, commits: bool, is_retry: bool, erro
     if before != "empty":
         producer = w.begun()
         w.end(producer, commits=before == "committed")
-        w.settle()
+        w.run_until_idle()
     producer_id, epoch = w.current().client
     end = w.end((producer_id, epoch - is_retry), commits=commits)
     assert end.error_code == error
     if error is E.NONE:
         assert (end.producer_id, end.producer_epoch) == (producer_id, epoch + bumps)
-    w.settle()
+    w.run_until_idle()
     assert w.current().client == (producer_id, epoch + bumps)
 
 
@@ -110,7 +110,7 @@ def test_an_end_that_is_sent_again_while_markers_are_written_waits_and_its_oppos
     assert verdict(w, producer, commits=commits) == E.CONCURRENT_TRANSACTIONS
     assert verdict(w, producer, commits=not commits) == E.INVALID_TXN_STATE
     assert verdict(w, w.current().client, commits=commits) == E.CONCURRENT_TRANSACTIONS, "of the next transaction"
-    w.settle()
+    w.run_until_idle()
     assert {row[3] for row in w.written} == {commits}
 
 
@@ -121,7 +121,7 @@ def test_an_older_client_gets_the_same_answer_again(commits: bool) -> None:
     assert verdict(w, producer, commits=commits, version=4) == E.NONE
     assert verdict(w, producer, commits=commits, version=4) == E.CONCURRENT_TRANSACTIONS
     assert verdict(w, producer, commits=not commits, version=4) == E.INVALID_TXN_STATE
-    w.settle()
+    w.run_until_idle()
     assert verdict(w, producer, commits=commits, version=4) == E.NONE
     assert verdict(w, producer, commits=not commits, version=4) == E.INVALID_TXN_STATE
 
@@ -132,7 +132,7 @@ def test_a_coordinator_of_the_past_does_not_confirm_an_end_to_an_older_client() 
     w = World()
     producer = w.begun(T0, old=True)
     assert verdict(w, producer, commits=True, version=4) is E.NONE
-    w.settle()
+    w.run_until_idle()
     complete = w.current()
     number = w.send(end_request(producer), 4)
     assert number not in w.answers, "nothing proves that this broker coordinates the id still"
@@ -184,13 +184,13 @@ def test_a_late_commit_does_not_commit_the_next_transaction() -> None:
     w = World()
     first = w.begun(T0)
     end = w.end(first)
-    w.settle()
+    w.run_until_idle()
     second = end.producer_id, end.producer_epoch
     w.add(second, T1)
     assert verdict(w, first, commits=True) == E.PRODUCER_FENCED
     assert w.current().state is State.ONGOING
     w.end(second, commits=False)
-    w.settle()
+    w.run_until_idle()
     assert verdict(w, first, commits=True) == E.PRODUCER_FENCED
     assert [row[3] for row in w.written if row[0] == T1] == [False]
 
@@ -200,11 +200,11 @@ def test_a_producer_that_was_fenced_is_not_told_that_it_has_committed() -> None:
     w = World()
     zombie = w.begun(T0, old=True)
     w.send(init_request())
-    w.settle()
+    w.run_until_idle()
     newer = w.current().client
     w.add(newer, T1, old=True)
     assert verdict(w, newer, commits=True, version=4) == E.NONE
-    w.settle()
+    w.run_until_idle()
     assert verdict(w, (newer[0], newer[1] - 1), commits=True) == E.PRODUCER_FENCED
     assert verdict(w, zombie, commits=True) == E.PRODUCER_FENCED
 
@@ -223,7 +223,7 @@ def test_the_end_with_the_last_epoch_gives_the_producer_another_id() -> None:
     first = w.end((7, EPOCH_LAST))
     assert (first.error_code, first.producer_id, first.producer_epoch) == (E.NONE, 100, 0)
     assert verdict(w, (7, EPOCH_LAST), commits=True) == E.CONCURRENT_TRANSACTIONS
-    w.settle()
+    w.run_until_idle()
     assert {row[1:4] for row in w.written} == {(7, EPOCH_LAST + 1, True)}
     again = w.end((7, EPOCH_LAST))
     assert (again.error_code, again.producer_id, again.producer_epoch) == (E.NONE, 100, 0)
@@ -252,7 +252,7 @@ def test_two_ends_that_wait_for_a_producer_id_decide_once() -> None:
     for at, done in enumerate(w.ids.waiting):
         w.take(done(200 + at, Instant(w.now)))
     w.ids.is_held = False
-    w.settle()
+    w.run_until_idle()
     assert w.answers[commit].error_code == E.NONE
     assert w.answers[abort].error_code == E.CONCURRENT_TRANSACTIONS
     assert {row[3] for row in w.written} == {True}
@@ -265,5 +265,5 @@ def test_a_fenced_producer_of_an_exhausted_id_is_not_told_that_it_has_committed(
     assert newer == (100, 0)
     w.add(newer, T1, old=True)
     w.end(newer, version=4)
-    w.settle()
+    w.run_until_idle()
     assert verdict(w, (7, EPOCH_LAST), commits=True) == E.INVALID_PRODUCER_ID_MAPPING

@@ -20,7 +20,7 @@ def test_a_transaction_is_aborted_when_its_time_is_up_and_its_producer_is_fenced
     w.wait(60_000)
     assert w.current().state is State.ONGOING
     w.wait(10_001)
-    w.settle()
+    w.run_until_idle()
     assert w.current().state is State.COMPLETE_ABORT
     assert w.written == [(T0, producer[0], producer[1] + 1, False, 0)]
     assert w.add(producer, T0, old=True) == {T0: E.PRODUCER_FENCED}
@@ -32,7 +32,7 @@ def test_a_commit_of_a_transaction_that_timed_out_is_refused_and_its_abort_lets_
     w = World()
     producer = w.begun(T0)
     w.wait(80_000)
-    w.settle()
+    w.run_until_idle()
     assert w.end(producer, commits=True).error_code == E.INVALID_TXN_STATE
     answer = w.end(producer, commits=False)
     assert (answer.error_code, answer.producer_epoch) == (E.NONE, producer[1] + 1)
@@ -44,7 +44,7 @@ def test_an_abort_by_time_that_is_not_written_is_tried_again_with_the_same_epoch
     w.wait(80_000)
     w.fail(E.NOT_ENOUGH_REPLICAS)
     w.wait(10_000)
-    w.settle()
+    w.run_until_idle()
     assert w.written == [(T0, producer[0], producer[1] + 1, False, 0)]
 
 
@@ -54,7 +54,7 @@ def test_time_does_not_end_what_is_being_ended() -> None:
     w.wait(59_000)
     w.end(producer)
     w.wait(100_000)
-    w.settle()
+    w.run_until_idle()
     assert {row[3] for row in w.written} == {True}
 
 
@@ -75,7 +75,7 @@ def test_the_timeout_counts_from_the_transactions_beginning() -> None:
     for _ in range(7):
         w.wait(10_000)
         w.ask(add_request(producer, T0, old=False), 5)
-    w.settle()
+    w.run_until_idle()
     assert w.current().state is not State.ONGOING
 
 
@@ -85,7 +85,7 @@ def test_an_exhausted_producer_is_aborted_by_time_and_its_id_goes_on_with_anothe
         Transaction(ID, 7, EPOCH_LAST, 60_000, State.ONGOING, Instant(5), partitions=(T0,), started_at=w.now, version=2)
     )
     w.wait(80_000)
-    w.settle()
+    w.run_until_idle()
     assert w.written == [(T0, 7, EPOCH_LAST + 1, False, 1)]
     assert w.current().client == (100, 0)
     assert w.start() == (100, 1)
@@ -103,7 +103,7 @@ def test_without_a_producer_id_an_exhausted_producer_is_aborted_later() -> None:
     assert w.current().state is State.ONGOING
     w.ids.is_held = False
     w.wait(10_000)
-    w.settle()
+    w.run_until_idle()
     assert w.current().state is State.COMPLETE_ABORT
 
 
@@ -117,7 +117,7 @@ def test_an_id_is_forgotten_when_nobody_used_it_for_long(how: str) -> None:
         w.start()
     else:
         w.end(w.begun(T0), commits=how == "committed")
-        w.settle()
+        w.run_until_idle()
     w.wait(6 * HOUR_MS)
     assert not w.log.under_way
     w.wait(2 * HOUR_MS)

@@ -49,7 +49,7 @@ def asked(w: World, request: Any) -> Any:
     """As a client asks: again, while something else is under way."""
     for _ in range(4):
         number = w.send(request)
-        w.settle()
+        w.run_until_idle()
         if w.answers[number].error_code != E.CONCURRENT_TRANSACTIONS:
             break
     return w.answers[number]
@@ -72,7 +72,7 @@ def test_an_id_with_any_record_can_be_taken_over_used_and_ended(value: Transacti
         return
     w = World(two_phase_commit_enable=True)
     w.put(found)
-    w.settle()
+    w.run_until_idle()
     answer = asked(w, init_request(keep_prepared_txn=keeps, enable2_pc=keeps))
     producer = answer.producer_id, answer.producer_epoch
     assert answer.error_code == E.NONE and producer == w.current().client

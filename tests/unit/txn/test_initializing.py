@@ -74,7 +74,7 @@ def test_a_new_producer_aborts_the_open_transaction_and_gets_an_epoch_above_that
     w = World()
     old = w.begun()
     number = w.send(init_request())
-    w.settle()
+    w.run_until_idle()
     assert {row[1:4] for row in w.written} == {(old[0], old[1] + 1, False)}
     assert w.answers[number].producer_epoch == old[1] + 2
     assert set(w.add(old, T0).values()) == {E.PRODUCER_FENCED}
@@ -97,7 +97,7 @@ def test_who_waits_is_served_when_the_transaction_is_complete() -> None:
     producer = w.begun()
     w.end(producer)
     number = w.send(init_request())
-    w.settle()
+    w.run_until_idle()
     assert w.answers[number].error_code == E.NONE
     assert w.answers[number].producer_epoch == producer[1] + 2
 
@@ -159,7 +159,7 @@ def test_a_producer_that_bumps_within_its_transaction_has_it_aborted_and_goes_on
     w = World()
     producer = w.begun()
     number = w.send(init_request(producer))
-    w.settle()
+    w.run_until_idle()
     assert w.answers[number].error_code == E.NONE
     assert (w.answers[number].producer_id, w.answers[number].producer_epoch) == (producer[0], producer[1] + 1)
     assert w.current().state is State.COMPLETE_ABORT
@@ -169,7 +169,7 @@ def test_a_producer_that_was_fenced_by_a_timeout_of_transaction_version_1_does_n
     w = World(feature=1)
     producer = w.begun(old=True)
     w.wait(80_000)
-    w.settle()
+    w.run_until_idle()
     assert w.current().epoch == producer[1] + 1
     assert w.init(producer).error_code == E.PRODUCER_FENCED
 
@@ -205,7 +205,7 @@ def test_an_open_transaction_of_the_last_epoch_is_aborted_with_the_one_that_no_p
     w.put(saved(EPOCH_LAST, State.ONGOING, partitions=(T0, T1), started_at=w_now(), version=2))
     number = w.send(init_request())
     assert w.answers.get(number) is None or w.answers[number].error_code == E.CONCURRENT_TRANSACTIONS
-    w.settle()
+    w.run_until_idle()
     assert {row[1:4] for row in w.written} == {(7, EPOCH_LAST + 1, False)}
     assert w.init().producer_id == w.current().producer_id != 7
 

@@ -102,7 +102,7 @@ def test_an_answer_that_was_given_holds_after_the_coordinator_failed() -> None:
     w.sent.clear()
     w.transactions.markers.under_way.clear()
     w.lead(2)
-    w.settle()
+    w.run_until_idle()
     again = w.end(producer)
     assert (again.error_code, again.producer_id, again.producer_epoch) == (E.NONE, end.producer_id, end.producer_epoch)
 
@@ -173,7 +173,7 @@ def test_a_foreign_record_with_odd_values_can_be_ended() -> None:
     w.log.batches.append(bytes(build([(w.now, encode_key(ID), encode_value(odd, 1), ())])))
     w.lead(1)
     w.wait(11_000)
-    w.settle()
+    w.run_until_idle()
     assert w.written == [(T0, 7, EPOCH_LAST + 1, False, 1)]
     assert w.current().client == (100, 0)
 
@@ -198,7 +198,7 @@ def test_what_time_ends_waits_until_a_partition_that_is_led_anew_is_loaded() -> 
     assert not w.log.under_way
     w.lead(1)
     w.wait(100_000)
-    w.settle()
+    w.run_until_idle()
     assert w.current().state is State.COMPLETE_ABORT
     assert list(w.transactions.shards.loaded[0].entries) == [ID]
 

@@ -52,7 +52,7 @@ def test_what_one_broker_waits_for_goes_in_one_request() -> None:
     assert len(w.sent) == 1, "one request at a time"
     w.write_markers()
     assert [len(sent.message.markers) for sent in w.sent] == [2]
-    w.settle()
+    w.run_until_idle()
     assert {w.current(name).state for name in producers} == {State.COMPLETE_COMMIT}
 
 
@@ -76,14 +76,14 @@ def test_a_marker_that_is_refused_is_sent_again(error: E) -> None:
     w.wait(50)
     topics = w.sent[0].message.markers[0].topics
     assert [(topic.name, topic.partition_indexes) for topic in topics] == [("u", (0,))], "what has its marker is done"
-    w.settle()
+    w.run_until_idle()
     assert w.current().state is State.COMPLETE_COMMIT
 
 
 def test_a_partition_that_has_a_later_epoch_has_had_its_marker() -> None:
     w = decided(T0)
     w.write_markers(E.INVALID_PRODUCER_EPOCH)
-    w.settle()
+    w.run_until_idle()
     assert w.current().state is State.COMPLETE_COMMIT
 
 
@@ -91,7 +91,7 @@ def test_a_request_that_is_lost_is_sent_again() -> None:
     w = decided(T0)
     w.lose_request()
     w.wait(50)
-    w.settle()
+    w.run_until_idle()
     assert [row[0] for row in w.written] == [T0]
 
 
@@ -104,10 +104,10 @@ def test_a_broker_that_does_not_answer_holds_up_no_other() -> None:
     other = w.current("other").client
     w.ask(add_request(other, T1, old=True, name="other"), 3)
     w.ask(end_request(other, name="other"), 4)
-    w.settle()
+    w.run_until_idle()
     assert w.current("other").state is State.COMPLETE_COMMIT
     w.sent.append(stuck)
-    w.settle()
+    w.run_until_idle()
     assert w.current().state is State.COMPLETE_COMMIT
 
 
@@ -190,7 +190,7 @@ def test_a_new_coordinator_goes_on_with_what_was_decided(commits: bool) -> None:
     w.sent.clear()
     w.transactions.markers.under_way.clear()
     w.lead(7)
-    w.settle()
+    w.run_until_idle()
     assert [row[0] for row in w.written] == [T0, T0, T1], "it does not know which were written"
     assert {row[3] for row in w.written} == {commits}
     assert {row[4] for row in w.written[1:]} == {7}
@@ -203,7 +203,7 @@ def test_an_answer_to_the_coordinator_that_this_broker_was_before_completes_noth
     assert len(w.sent) == 1, "one request at a time"
     w.write_markers()
     assert w.commit() == 0
-    w.settle()
+    w.run_until_idle()
     assert w.written[-1][4] == 1
     assert w.current().state is State.COMPLETE_COMMIT
 
@@ -237,5 +237,5 @@ def test_a_decision_costs_what_it_has_and_not_what_others_wait_for() -> None:
     for name, producer in producers.items():
         w.ask(end_request(producer, name=name), 4)
     assert len(asked) == len(names)
-    w.settle()
+    w.run_until_idle()
     assert len(asked) == len(names)

@@ -213,7 +213,7 @@ class Run:
         self.w.write_markers(is_lost=True)
 
 
-def settle(run: Run) -> None:
+def run_until_idle(run: Run) -> None:
     w = run.w
     while w.log.under_way or w.sent:
         if w.log.under_way:
@@ -229,17 +229,17 @@ def finished(run: Run) -> None:
     for at in ALL:
         w.move(at, 1)
     for _ in range(4):
-        settle(run)
+        run_until_idle(run)
         w.wait(1_000)
         run.look()
-    settle(run)
+    run_until_idle(run)
     assert not w.unanswered()
     run.send(0, init_request(enable2_pc=True), 6)
     for _ in range(5):
-        settle(run)
+        run_until_idle(run)
         w.wait(1_000)
         run.look()
-    settle(run)
+    run_until_idle(run)
     assert not w.transactions.markers.decisions
     assert w.current().state is not State.ONGOING
 

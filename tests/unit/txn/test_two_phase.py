@@ -64,7 +64,7 @@ def test_without_a_transaction_there_is_none_to_keep() -> None:
 def test_a_producer_that_does_not_ask_to_keep_it_aborts_a_prepared_transaction() -> None:
     w, _ = prepared()
     number = w.send(init_request(enable2_pc=True))
-    w.settle()
+    w.run_until_idle()
     assert {row[3] for row in w.written} == {False}
     assert w.answers[number].error_code == E.NONE
 
@@ -99,7 +99,7 @@ def test_who_has_taken_over_decides_and_goes_on(commits: bool) -> None:
     w.lead(1)
     end = w.end(client, commits=commits)
     assert (end.error_code, end.producer_id, end.producer_epoch) == (E.NONE, client[0], client[1] + 1)
-    w.settle()
+    w.run_until_idle()
     assert {row[1] for row in w.written} == {producer[0]}
     assert all(row[2] > producer[1] and row[3] is commits for row in w.written)
     again = w.end(client, commits=commits)
@@ -121,7 +121,7 @@ def test_when_epochs_are_exhausted_who_takes_over_gets_another_id(epoch: int) ->
     assert w.end(client).error_code == E.CONCURRENT_TRANSACTIONS
     assert w.end(client, commits=False).error_code == E.INVALID_TXN_STATE
     waiting = w.send(add_request(following, T0, old=False), 5)
-    w.settle()
+    w.run_until_idle()
     assert {row[1:4] for row in w.written} == {(7, epoch + 1, True)}
     assert added(w.answers[waiting]) == {T0: E.NONE}
 
@@ -130,7 +130,7 @@ def test_an_end_that_is_sent_again_by_who_got_another_id_gets_the_same_answer() 
     w, _ = prepared(epoch=EPOCH_LAST)
     client, _ = kept(w)
     w.end(client)
-    w.settle()
+    w.run_until_idle()
     w.lead(5)
     again = w.end(client)
     assert (again.error_code, again.producer_id, again.producer_epoch) == (E.NONE, client[0], client[1] + 1)
@@ -141,7 +141,7 @@ def test_an_end_may_need_three_producer_ids() -> None:
     w, _ = prepared(next_producer_id=50, next_epoch=EPOCH_LAST)
     ends = [w.end((50, EPOCH_LAST))]
     assert w.end((50, EPOCH_LAST)).error_code == E.CONCURRENT_TRANSACTIONS
-    w.settle()
+    w.run_until_idle()
     ends.append(w.end((50, EPOCH_LAST)))
     assert [(end.error_code, end.producer_id, end.producer_epoch) for end in ends] == [(E.NONE, 100, 0)] * 2
     assert {row[1:4] for row in w.written} == {(7, 4, True)}
@@ -153,7 +153,7 @@ def test_a_transaction_with_a_timeout_may_be_kept_and_has_it_still() -> None:
     answer = w.init(keep_prepared_txn=True)
     assert answer.ongoing_txn_producer_epoch == producer[1]
     w.wait(80_000)
-    w.settle()
+    w.run_until_idle()
     assert {row[3] for row in w.written} == {False}
     assert w.current().state is State.COMPLETE_ABORT
 
@@ -173,7 +173,7 @@ def test_a_client_may_say_when_what_it_prepares_is_given_up_and_no_configuration
     w.wait(HOUR_MS - 20_000)
     assert w.current().state is State.ONGOING
     w.wait(40_000)
-    w.settle()
+    w.run_until_idle()
     assert w.current().state is State.COMPLETE_ABORT
     assert w.end(producer).error_code == E.INVALID_TXN_STATE, "whoever commits it later is told"
 

@@ -264,7 +264,7 @@ class World:
         sent = self.sent.pop(0)
         self.take(self.transactions.step(Failed(sent.token, Failure.CLOSED), Instant(self.now)))
 
-    def settle(self) -> None:
+    def run_until_idle(self) -> None:
         """Whatever is under way ends well."""
         while self.log.under_way or self.sent:
             self.commit()

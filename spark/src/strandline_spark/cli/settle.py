@@ -76,7 +76,7 @@ def show(found: Found, now_ms: int, dry_run: bool, json_output: bool) -> None:
         done = "would be recorded as committed" if dry_run else "recorded as committed"
         print(f"no open transactions{''.join(f'; {name}: {done}' for name in found.undone)}")
         return
-    show_rows(rows, json_output, table_of, lambda row: f"{row['transactional_id']}: {row['told']}")
+    show_rows(rows, json_output, table_of, lambda row: f"{row['transactional_id']}: {row['result']}")
 
 
 def row_of(one: Leftover, now_ms: int, dry_run: bool) -> dict[str, Any]:
@@ -88,7 +88,7 @@ def row_of(one: Leftover, now_ms: int, dry_run: bool) -> dict[str, Any]:
         "age_min": (now_ms - one.opened_ms) // MINUTE_MS,
         "partitions": list(one.partitions),
         "fate": one.fate,
-        "told": FATES[one.fate][dry_run],
+        "result": FATES[one.fate][dry_run],
     }
 
 
@@ -97,5 +97,5 @@ def table_of(rows: list[dict[str, Any]]) -> Fitted:
         Column("TransactionalId"), Column("Open for (min)", "right", drops=1), Column("Result", is_text=True)
     )
     for row in rows:
-        table.add_row(row["transactional_id"], str(row["age_min"]), row["told"])
+        table.add_row(row["transactional_id"], str(row["age_min"]), row["result"])
     return table

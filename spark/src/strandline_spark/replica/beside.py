@@ -105,6 +105,6 @@ def remembered(snapshot: int, producers: Producers) -> Iterator[Row]:
         }
 
 
-def flaw(rule: str, offset: int, settled: int, what: str) -> Row:
-    """`settled`: the file is durable if the recovery point is there, or above."""
-    return {"kind": FLAW, "rule": rule, "offset": offset, "settled": settled, "what": what}
+def flaw(rule: str, offset: int, written_at: int, what: str) -> Row:
+    """`written_at`: the file is durable if the recovery point is there, or above."""
+    return {"kind": FLAW, "rule": rule, "offset": offset, "written_at": written_at, "what": what}

@@ -54,7 +54,7 @@ class IcebergTable(Table):
         super().__init__(application, schema, partition_by)
         self.name = name
         self.catalog, self.identifier, location = open_catalog(name, catalog)
-        tell_of_conflicts(self.catalog, name)
+        raise_overtaken(self.catalog, name)
         folder = None if location is None else local_path(location)
         self.lock = None if folder is None else Lock(folder)  # elsewhere nothing is cleaned away, and nobody disturbed
         try:
@@ -232,7 +232,7 @@ def open_catalog(name: str, properties: Mapping[str, str] | None) -> tuple[Any, 
     return catalog, (NAMESPACE, table), f"file://{folder}"
 
 
-def tell_of_conflicts(catalog: Any, name: str) -> None:
+def raise_overtaken(catalog: Any, name: str) -> None:
     """A commit that another came before fails with `Overtaken`, which the library does not know. With its own error it
     would put ours behind that one, without asking whether that was the same batch."""
     from pyiceberg.exceptions import CommitFailedException

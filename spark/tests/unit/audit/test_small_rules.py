@@ -228,35 +228,45 @@ def finding(**others: Any) -> Row:
     return {**dict(zip(names, ("torn", "warning", "<t>", 0, 1, 5, 6, "it <b>tore"), strict=True)), **others}
 
 
-def told(findings: tuple[Row, ...] = (), unread: tuple[str, ...] = ()) -> AuditReport:
+def report_with(findings: tuple[Row, ...] = (), unread: tuple[str, ...] = ()) -> AuditReport:
     counts = {one["rule"]: 7 for one in findings}
     totals = {"replicas": 1, "partitions": 1, "brokers": 1, "bytes": 100, "batches": 2, "records": 10}
     return AuditReport(findings, counts, (known().row,), totals, unread, (("t", 0, 3, -1, 1, "elected"),), 40)
 
 
 def test_what_could_not_be_read_weighs_more_than_what_was_found() -> None:
-    assert [one.status for one in (told(), told((finding(),)), told((finding(),), ("x",)), told((), ("x",)))] == [
+    assert [
+        one.status
+        for one in (
+            report_with(),
+            report_with((finding(),)),
+            report_with((finding(),), ("x",)),
+            report_with((), ("x",)),
+        )
+    ] == [
         CLEAN,
         FINDINGS,
         INCOMPLETE,
         INCOMPLETE,
     ]
-    assert told().verdict == "no findings"
-    assert told((finding(),), ("x",)).verdict == "7 findings; incomplete: 1 could not be read"
+    assert report_with().verdict == "no findings"
+    assert report_with((finding(),), ("x",)).verdict == "7 findings; incomplete: 1 could not be read"
 
 
 def test_the_page_says_the_verdict_and_escapes_what_stands_in_names() -> None:
     pytest.importorskip("matplotlib")
-    html = audit_page(told((finding(), finding(rule="crc", severity="error", broker=None)), ("disk <x>",)), "<here>")
+    html = audit_page(
+        report_with((finding(), finding(rule="crc", severity="error", broker=None)), ("disk <x>",)), "<here>"
+    )
     assert "14 findings; incomplete: 1 could not be read" in html
     assert "it <b>tore" not in html
     assert "it &lt;b&gt;tore" in html
     assert "several" in html
     assert html.count('role="img"') >= 3
-    assert "All that was checked holds" in audit_page(told(), "here")
-    assert "exactly" not in audit_page(told(), "here")
-    assert "at most" in audit_page(told(), "here")
+    assert "All that was checked holds" in audit_page(report_with(), "here")
+    assert "exactly" not in audit_page(report_with(), "here")
+    assert "at most" in audit_page(report_with(), "here")
 
 
 def test_json_is_complete() -> None:
-    assert json.loads(json.dumps(told((finding(),)).as_json()))["status"] == "findings"
+    assert json.loads(json.dumps(report_with((finding(),)).as_json()))["status"] == "findings"

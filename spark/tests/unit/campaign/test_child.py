@@ -52,13 +52,13 @@ pytestmark = pytest.mark.xdist_group("seed-processes")  # whose rows all tests l
 def processes() -> dict[int, SeedRow]:
     life_line, other_end = os.pipe()
     try:
-        told = subprocess.run(
+        process = subprocess.run(
             [sys.executable, "-c", BROOD], stdin=life_line, capture_output=True, check=True, timeout=60
         )
     finally:
         os.close(life_line)
         os.close(other_end)
-    rows = [msgspec.json.decode(line, type=SeedRow) for line in told.stdout.splitlines()]
+    rows = [msgspec.json.decode(line, type=SeedRow) for line in process.stdout.splitlines()]
     return {row.seed: row for row in rows}
 
 

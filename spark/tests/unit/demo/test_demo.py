@@ -93,7 +93,7 @@ def test_a_batch_whose_line_is_being_written_does_not_count(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize(
-    ("changes", "told", "holds"),
+    ("changes", "expected", "holds"),
     [
         ({}, "Every acknowledged event is in the table or in quarantine, once.", True),
         ({"missing": 2}, "2 events are missing, 0 are there twice.", False),
@@ -102,13 +102,13 @@ def test_a_batch_whose_line_is_being_written_does_not_count(tmp_path: Path) -> N
         ({"audit": FOUND, "audit_status": 2}, "The table is whole, but the audit is not clean.", False),
     ],
 )
-def test_the_page_says_what_holds_and_what_the_audit_found(changes: dict[str, Any], told: str, holds: bool) -> None:
+def test_the_page_says_what_holds_and_what_the_audit_found(changes: dict[str, Any], expected: str, holds: bool) -> None:
     counts = {name: value for name, value in changes.items() if not name.startswith("audit")}
     others = {name: value for name, value in changes.items() if name.startswith("audit")}
     result = replace(HEALTHY, counts=replace(HEALTHY.counts, **counts), **others)
     assert result.holds == holds
     html = page(result, 4000)
-    assert told in html
+    assert expected in html
     assert f"The audit of all replicas: {result.audit['verdict']}." in html
     assert ("&lt;none&gt;" in html) == (result.audit is FOUND)
     assert "node 1, a leader, is killed" in html

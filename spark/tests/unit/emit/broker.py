@@ -126,7 +126,7 @@ class Process:
 
     @property
     def is_done(self) -> bool:
-        return self.read == self.rows and self.track.is_settled
+        return self.read == self.rows and self.track.is_finished
 
     def offer(self) -> None:
         count = min(self.random.randint(1, 6), self.rows - self.read)

@@ -53,9 +53,9 @@ def test_rows_that_an_earlier_run_wrote_are_passed_over() -> None:
     assert track.step(Found(0, 4, 110, 114, 3)) == []
     assert track.step(Offered(3)) == []
     assert track.step(Offered(3)) == [Send(5, 1, 5)]
-    assert track.is_settled is False
+    assert track.is_finished is False
     track.step(Acknowledged(5, 1, 130))
-    assert track.is_settled
+    assert track.is_finished
 
 
 def test_a_doubt_waits_for_all_answers_then_looks_behind_what_is_known() -> None:
@@ -94,7 +94,7 @@ def test_another_run_is_far_ahead() -> None:
     track.step(Found(1, 20, 105, 124, 4))
     assert track.step(Searched(125)) == []
     assert track.step(Offered(10)) == []
-    assert track.is_settled
+    assert track.is_finished
     assert track.step(Offered(10)) == [Send(21, 2, 21)]
 
 
@@ -167,7 +167,7 @@ def test_a_duplicate_without_an_offset_is_an_acknowledgement_like_others() -> No
     track = heard()
     track.step(Offered(3))
     assert track.step(Acknowledged(1, 3, -1)) == []
-    assert track.is_settled
+    assert track.is_finished
 
 
 def test_answers_out_of_turn_show_no_loss() -> None:
@@ -176,7 +176,7 @@ def test_answers_out_of_turn_show_no_loss() -> None:
     track.step(Offered(2))
     assert track.step(Acknowledged(3, 2, 103)) == []
     assert track.step(Acknowledged(1, 2, 101)) == []
-    assert (track.is_settled, track.written) == (True, 5)
+    assert (track.is_finished, track.written) == (True, 5)
 
 
 def test_what_was_acknowledged_is_looked_for_again_before_it_counts_as_lost() -> None:

@@ -10,21 +10,21 @@ from strandline_spark.jobs.ingest.columns import Column, columns_of, columns_of_
 
 
 def test_a_column_is_a_type_or_a_table() -> None:
-    told: dict[str, Any] = {
+    declared: dict[str, Any] = {
         "id": "long not null",
         "amount": "decimal(10,2)",
         "city": {"type": "string", "path": "address.city", "required": True},
         "zip": {"type": "int", "path": ["address", "zip.code"]},
         "seen": "Timestamp_Millis NOT NULL",
     }
-    assert columns_of(told) == (
+    assert columns_of(declared) == (
         Column("id", "long", ("id",), True),
         Column("amount", "decimal(10,2)", ("amount",)),
         Column("city", "string", ("address", "city"), True),
         Column("zip", "int", ("address", "zip.code")),
         Column("seen", "timestamp_millis", ("seen",), True),
     )
-    assert ddl(columns_of(told), "`x` STRING") == (
+    assert ddl(columns_of(declared), "`x` STRING") == (
         "`id` long, `amount` decimal(10,2), `address` STRUCT<`city`: string, `zip.code`: int>, "
         "`seen` bigint, `x` STRING"
     )
@@ -39,7 +39,7 @@ def test_columns_of_one_line() -> None:
 
 
 @pytest.mark.parametrize(
-    ("told", "why"),
+    ("declared", "why"),
     [
         ({"offset": "long"}, "a column cannot be named offset"),
         ({"a": "int", "A": "int"}, "two columns have the name a"),
@@ -50,9 +50,9 @@ def test_columns_of_one_line() -> None:
         ({"a": "int", "b": {"type": "string", "path": "a"}}, "a is declared as int and as string"),
     ],
 )
-def test_a_declaration_that_is_invalid_is_refused(told: dict[str, Any], why: str) -> None:
+def test_a_declaration_that_is_invalid_is_refused(declared: dict[str, Any], why: str) -> None:
     with pytest.raises(StrandlineError, match=why):
-        columns_of(told)
+        columns_of(declared)
 
 
 def test_the_advice_for_a_name_that_is_taken_works() -> None:

@@ -156,9 +156,9 @@ def test_a_flag_takes_the_place_of_what_says_the_same_and_leaves_the_rest(tmp_pa
     ],
 )
 def test_what_is_wrong_is_said_with_its_place(tmp_path: Path, change: tuple[str, str], why: str) -> None:
-    with pytest.raises(StrandlineError, match=why) as told:
+    with pytest.raises(StrandlineError, match=why) as raised:
         read(tmp_path, SMALL.replace(*change))
-    assert "pipeline.toml" in told.value.problem
+    assert "pipeline.toml" in raised.value.problem
 
 
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
@@ -167,14 +167,14 @@ def test_a_file_that_is_not_there(tmp_path: Path) -> None:
 
 
 def test_a_table_in_a_catalog_must_say_where_its_checkpoint_is() -> None:
-    told = {
+    declared = {
         "source": {"topic": "t", "bootstrap": "b:1"},
         "sink": {"table": "shop.orders", "format": "iceberg", "catalog": {"type": "rest"}},
     }
     with pytest.raises(StrandlineError, match="is not a local folder"):
-        _ = pipeline(told).checkpoint
-    told["run"] = {"checkpoint": "/c"}
-    assert pipeline(told).checkpoint == "/c"
+        _ = pipeline(declared).checkpoint
+    declared["run"] = {"checkpoint": "/c"}
+    assert pipeline(declared).checkpoint == "/c"
 
 
 def test_triggers() -> None:

@@ -20,14 +20,14 @@ def event(batch: int, *sources: dict[str, Any], name: str | None = "etl") -> Que
         "processedRowsPerSecond": 0.0, "metrics": {},
     }  # fmt: skip
     run = str(UUID(int=7))
-    told = {
+    fields = {
         "id": run, "runId": run, "name": name, "timestamp": "2026-11-21T10:00:00.500Z", "batchId": batch,
         "batchDuration": 1, "durationMs": {}, "eventTime": {}, "stateOperators": [], "numInputRows": 0,
         "inputRowsPerSecond": 0.0, "processedRowsPerSecond": 0.0, "observedMetrics": {},
         "sources": [{**source, **each} for each in sources],
         "sink": {"description": "noop", "numOutputRows": 0, "metrics": {}},
     }  # fmt: skip
-    return QueryProgressEvent(StreamingQueryProgress.fromJson(told))
+    return QueryProgressEvent(StreamingQueryProgress.fromJson(fields))
 
 
 KAFKA = {"endOffset": '{"t":{"0":5,"1":7}}', "latestOffset": '{"t":{"0":15,"1":7}}'}

@@ -26,28 +26,28 @@ def lags(sampler: Sampler) -> dict[tuple[str, str], int | None]:
 
 
 def test_a_partition_without_a_leader_is_left_out_and_told_once() -> None:
-    told: list[str] = []
+    reported: list[str] = []
     with ScriptedCluster(a=OURS, b=NOBODY) as scripted, opened(scripted) as cluster:
         scripted.positions["g"] = {"a": 4, "b": 4}
-        sampler = Sampler(cluster, groups=["g"], notify=told.append)
+        sampler = Sampler(cluster, groups=["g"], notify=reported.append)
         assert lags(sampler) == lags(sampler) == {("", "a"): None, ("g", "a"): 6}
-        assert told == ["no sample of b-0: no leader now; `strandline explain b:0` says why"]
-        assert list(sampler.lacking.values()) == told
+        assert reported == ["no sample of b-0: no leader now; `strandline explain b:0` says why"]
+        assert list(sampler.lacking.values()) == reported
         scripted.leaders["b"] = OURS
         assert lags(sampler)["g", "b"] == 6
         assert not sampler.lacking
         scripted.leaders["b"] = NOBODY
         sampler.sample()
-        assert len(told) == 2, "it is told again when it comes again"
+        assert len(reported) == 2, "it is told again when it comes again"
 
 
 def test_a_leader_that_does_not_answer_hides_no_other() -> None:
-    told: list[str] = []
+    reported: list[str] = []
     with ScriptedCluster(a=OURS, b=OTHER) as scripted, opened(scripted) as cluster:
-        sampler = Sampler(cluster, topics=["a", "b"], notify=told.append)
+        sampler = Sampler(cluster, topics=["a", "b"], notify=reported.append)
         assert lags(sampler) == {("", "a"): None}
-    assert len(told) == 1
-    assert told[0].startswith("no sample of b-0 (broker 2): ")
+    assert len(reported) == 1
+    assert reported[0].startswith("no sample of b-0 (broker 2): ")
 
 
 def test_a_topic_that_is_deleted_while_it_is_asked_for_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -62,12 +62,12 @@ def test_a_topic_that_is_deleted_while_it_is_asked_for_is_left_out(monkeypatch: 
 
 
 def test_a_group_without_a_coordinator_hides_no_other() -> None:
-    told: list[str] = []
+    reported: list[str] = []
     with ScriptedCluster(a=OURS) as scripted, opened(scripted) as cluster:
         scripted.positions["g"] = {"a": 4}
         scripted.silent.add("h")
-        assert lags(Sampler(cluster, groups=["h", "g"], notify=told.append)) == {("", "a"): None, ("g", "a"): 6}
-        assert [line.partition(":")[0] for line in told] == ["no sample of group h"]
+        assert lags(Sampler(cluster, groups=["h", "g"], notify=reported.append)) == {("", "a"): None, ("g", "a"): 6}
+        assert [line.partition(":")[0] for line in reported] == ["no sample of group h"]
         sampler = Sampler(cluster, groups=None)
         assert ("g", "a") in lags(sampler), "broker 2 is dead, and its groups are with others"
         assert set(sampler.lacking) == {"no sample of group h", "no groups of broker 2"}

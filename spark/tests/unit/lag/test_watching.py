@@ -43,18 +43,18 @@ def test_a_slow_sample_leaves_out_what_it_missed() -> None:
 
 
 def test_the_first_failure_ends_it_and_a_later_one_is_reported() -> None:
-    time, told = Time(), list[StrandlineError]()
+    time, reported = Time(), list[StrandlineError]()
 
     def broken() -> list[Sample]:
         if time.now in (101.0, 102.0):
             raise StrandlineError("no leader")
         return sample_at(time.now)
 
-    made = list(watch(broken, every_s=1, for_s=3, failed=told.append, clock=time.clock, sleep=time.sleep))
-    assert (len(made), len(told)) == (2, 2)
+    made = list(watch(broken, every_s=1, for_s=3, failed=reported.append, clock=time.clock, sleep=time.sleep))
+    assert (len(made), len(reported)) == (2, 2)
     time.now = 101.0
     with pytest.raises(StrandlineError):
-        list(watch(broken, every_s=1, for_s=3, failed=told.append, clock=time.clock, sleep=time.sleep))
+        list(watch(broken, every_s=1, for_s=3, failed=reported.append, clock=time.clock, sleep=time.sleep))
 
 
 def test_once_is_a_duration_of_nothing() -> None:

@@ -83,9 +83,9 @@ def test_an_index_that_cannot_be_read(at: Path) -> None:
 )
 def test_small_files_that_cannot_be_read_are_reported_with_their_names(at: Path, name: str, level: str) -> None:
     spoil(at / "u-0" / name)
-    told: dict[Key, Unread] = {}
-    assert {row["topic"] for row in small({"path": str(at)}, level, told)} == {"t"}
-    ((key, (fault, why)),) = told.items()
+    reported: dict[Key, Unread] = {}
+    assert {row["topic"] for row in small({"path": str(at)}, level, reported)} == {"t"}
+    ((key, (fault, why)),) = reported.items()
     assert (key[1], key[2], fault) == (str(at), "u", "unreadable")
     assert why == f"{at}/u-0/{name}: Too many levels of symbolic links"
 

@@ -80,24 +80,24 @@ def test_a_page_is_well_formed_and_refers_to_nothing_outside_itself_whatever_sta
         facts=[(HOSTILE, HOSTILE), ("n", 1234567)],
         lead=HOSTILE,
     )
-    told = Structure(html)
-    assert told.open == []
-    assert not {"script", "link", "img", "iframe", "object"} & set(told.names)
-    assert len(told.ids) == len(set(told.ids))
-    assert {name for name in told.references if not name.startswith("0")} <= set(told.ids)
+    document = Structure(html)
+    assert document.open == []
+    assert not {"script", "link", "img", "iframe", "object"} & set(document.names)
+    assert len(document.ids) == len(set(document.ids))
+    assert {name for name in document.references if not name.startswith("0")} <= set(document.ids)
     assert "default-src 'none'" in html
     assert not re.findall(r"(?:href|src)=\"(?!#)|@import|url\((?!#)", html)
     assert HOSTILE not in html
 
 
 def test_plots_have_the_colours_of_the_page_and_the_text_that_was_given() -> None:
-    told = "".join(every_plot("price in $ of $orders"))
-    assert "price in $ of $orders" in told
-    assert "#0100" not in told
-    assert "var(--c0)" in told
-    assert told.count("<title") == 0
-    assert told.count('role="img"') == 5
-    assert told.count("<details>") == 5
+    reported = "".join(every_plot("price in $ of $orders"))
+    assert "price in $ of $orders" in reported
+    assert "#0100" not in reported
+    assert "var(--c0)" in reported
+    assert reported.count("<title") == 0
+    assert reported.count('role="img"') == 5
+    assert reported.count("<details>") == 5
 
 
 def test_what_plots_draw_is_bounded_and_no_peak_is_lost() -> None:
@@ -121,9 +121,9 @@ def test_plots_of_nothing_are_plots(plot: str) -> None:
 
 
 def test_rows_beyond_the_limit_are_counted() -> None:
-    told = table(["n"], ([at] for at in range(5000)), caption="numbers", limit=10)
-    assert told.count("<tr>") == 11
-    assert "numbers, 4,990 more are not shown" in told
+    reported = table(["n"], ([at] for at in range(5000)), caption="numbers", limit=10)
+    assert reported.count("<tr>") == 11
+    assert "numbers, 4,990 more are not shown" in reported
 
 
 def test_numbers_are_written_for_people() -> None:

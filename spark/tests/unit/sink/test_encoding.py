@@ -43,8 +43,8 @@ def test_all_three_make_the_same_records(rows: list[Row], delta: int, first: int
     chosen = np.arange(len(rows), dtype=np.int64)
     for code in (kernel, twin):
         out = np.zeros(1 << 20, np.uint8)
-        told = code.encode(columns, chosen, 0, out, 61, first, delta, 1 << 20, 1 << 20)
-        assert told == (code.DONE, len(rows), 61 + len(expected), first + len(rows))
+        result = code.encode(columns, chosen, 0, out, 61, first, delta, 1 << 20, 1 << 20)
+        assert result == (code.DONE, len(rows), 61 + len(expected), first + len(rows))
         assert out[61 : 61 + len(expected)].tobytes() == bytes(expected)
 
 
@@ -54,7 +54,7 @@ def test_both_stop_at_the_same_row(rows: list[Row], limit: int, data: st.DataObj
     columns = rows_of(batch_of(rows), COLUMNS)
     picks = data.draw(st.lists(st.integers(0, max(len(rows) - 1, 0)), max_size=30)) if rows else []
     chosen = np.array(picks, np.int64)
-    told = []
+    stopped_at = []
     for code in (kernel, twin):
         out = np.zeros(10_000, np.uint8)
         at, position, count, steps = 0, 61, 0, []
@@ -64,8 +64,8 @@ def test_both_stop_at_the_same_row(rows: list[Row], limit: int, data: st.DataObj
             if why != code.FULL:
                 break
             position, count = 61, 0
-        told.append(steps)
-    assert told[0] == told[1]
+        stopped_at.append(steps)
+    assert stopped_at[0] == stopped_at[1]
 
 
 @BOTH

@@ -81,14 +81,14 @@ def test_a_compaction_or_a_new_column_is_all_that_the_log_still_has(path: Path) 
 def test_commits_that_have_one_application_each_are_read_too(path: Path) -> None:
     """As they were written once: of each application the newest counts."""
     for version, (application, count) in enumerate([("old", 3), ("older", 5), ("old", 7)]):
-        told = {APPLICATION: application, ACCOUNT: msgspec.json.encode(Account(rows=count)).decode()}
+        metadata = {APPLICATION: application, ACCOUNT: msgspec.json.encode(Account(rows=count)).decode()}
         Delta(str(path)).create_write_transaction(
             [],
             mode="append",
             schema=Delta(str(path)).schema(),
             partition_by=[],
             commit_properties=CommitProperties(
-                custom_metadata=told, app_transactions=[Transaction(application, version)]
+                custom_metadata=metadata, app_transactions=[Transaction(application, version)]
             ),
         )
     with opened(path, "new") as table:

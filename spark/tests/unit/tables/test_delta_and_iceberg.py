@@ -97,8 +97,8 @@ def test_small_files_become_few_with_the_same_rows_and_the_batches_stay_known(op
     table = opened()
     for batch in range(4):
         write(table, batch, [rows(batch * 3, batch * 3 + 3)])
-    told = table.compact(None)
-    assert (told.files_before, told.files_after) == (12, 3)
+    result = table.compact(None)
+    assert (result.files_before, result.files_after) == (12, 3)
     assert seen(opened) == expected(12)
     assert opened().last_batch() == 3
     assert whole(opened().account()) == (12, True, {"orders": {0: 12}})
@@ -111,9 +111,9 @@ def test_files_of_a_batch_are_durable_before_it_is_committed(opened: Opener, syn
     write(table, 0, [rows(0, 2)])
     synced()
     layout = table.begin(1)
-    told = write_rows([rows(2, 4)], Plan(layout), 0)
-    table.commit(1, layout, told.table, told.account)
-    files = [Path(layout.folder.removeprefix("file://")) / file.path for file in told.table]
+    result = write_rows([rows(2, 4)], Plan(layout), 0)
+    table.commit(1, layout, result.table, result.account)
+    files = [Path(layout.folder.removeprefix("file://")) / file.path for file in result.table]
     folders = {folder for file in files for folder in file.parents if folder.is_relative_to(opened.path)}
     assert len(folders) == 6
     assert {str(path) for path in (*files, *folders)} <= synced()
@@ -145,10 +145,10 @@ def test_applications_whose_names_begin_alike_leave_each_others_files_alone(open
 def test_files_that_a_machine_without_the_folder_wrote_are_missed_and_not_committed(opened: Opener) -> None:
     table = opened()
     layout = table.begin(0)
-    told = write_rows([rows(0, 3)], Plan(layout), 0)
+    result = write_rows([rows(0, 3)], Plan(layout), 0)
     shutil.rmtree(layout.folder.removeprefix("file://"))  # it was on that machine's own disk
     with pytest.raises((StrandlineError, FileNotFoundError), match=r"not there|No such file"):
-        table.commit(0, layout, told.table, told.account)
+        table.commit(0, layout, result.table, result.account)
     assert not opened().has(0)
     assert seen(opened) == []
 

@@ -56,8 +56,8 @@ def table(path: Path) -> Iterator[IcebergTable]:
 def when_merged(monkeypatch: pytest.MonkeyPatch, happens: Callable[[], object]) -> None:
     """Between a compaction's work and its commit."""
 
-    def then(*told: Any) -> list[DataFile]:
-        merged = merge_all(*told)
+    def then(*arguments: Any) -> list[DataFile]:
+        merged = merge_all(*arguments)
         monkeypatch.undo()
         happens()
         return merged
@@ -68,9 +68,9 @@ def when_merged(monkeypatch: pytest.MonkeyPatch, happens: Callable[[], object]) 
 def test_a_batch_that_two_processes_bring_at_the_same_moment_is_there_once(table: IcebergTable, path: Path) -> None:
     zombie = IcebergTable("default.orders", application="app", schema=SCHEMA, catalog=catalog_of(path))
     layout = zombie.begin(3)
-    told = write_rows([rows(9, 12)], Plan(layout), 0)
+    result = write_rows([rows(9, 12)], Plan(layout), 0)
     write(table, 3, [rows(9, 12)])
-    zombie.commit(3, layout, told.table, told.account)
+    zombie.commit(3, layout, result.table, result.account)
     assert zombie.account().rows == 12
     assert offsets(path) == list(range(12))
 

@@ -220,8 +220,8 @@ def test_small_files_become_few_with_the_same_rows(tmp_path: Path) -> None:
     table = opened(tmp_path / "t")
     for batch in range(6):
         write(table, batch, [rows(batch * 6, batch * 6 + 6)])
-    told = table.compact(None)
-    assert (told.files_before, told.files_after) == (18, 3)
+    result = table.compact(None)
+    assert (result.files_before, result.files_after) == (18, 3)
     assert seen(tmp_path / "t") == committed(tmp_path / "t") == list(range(36))
     assert table.compact(None).files_before == 0
     write(table, 6, [rows(36, 40)])
@@ -269,10 +269,10 @@ def test_a_disk_that_is_full_in_mid_commit_leaves_nothing_that_a_later_try_trips
 def test_files_that_a_machine_without_the_folder_wrote_are_missed_and_not_committed(tmp_path: Path) -> None:
     table = opened(tmp_path / "t")
     layout = table.begin(0)
-    told = write_rows([rows(0, 3)], Plan(layout), 0)
+    result = write_rows([rows(0, 3)], Plan(layout), 0)
     shutil.rmtree(layout.folder)  # it was on that machine's own disk
     with pytest.raises(StrandlineError, match=r"a task wrote .* and it is not there"):
-        table.commit(0, layout, told.table, told.account)
+        table.commit(0, layout, result.table, result.account)
     table.close()
     again = opened(tmp_path / "t")
     assert not again.has(0)

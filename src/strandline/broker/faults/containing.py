@@ -23,13 +23,13 @@ from strandline.wire.messages.cluster.sasl_authenticate import SaslAuthenticateR
 from strandline.wire.messages.own.quarantine import QuarantinedRequest, QuarantineRequest
 
 CRASHED = 70  # EX_SOFTWARE
-TELLING_MS = 1_000  # how long a node that must stop waits until the others know why
+NOTIFY_MS = 1_000  # how long a node that must stop waits until the others know why
 REPORT_PAUSE_MS = 10_000  # between two lines about the same kind of exception
 KINDS_MAX = 1_000
 CHANNEL = "quarantine"
 
 
-class Told(Value, frozen=True):
+class QuarantineSent(Value, frozen=True):
     """The token of what a node says before it stops."""
 
     node: NodeId
@@ -53,7 +53,7 @@ class Containment:
         self.silent: dict[
             tuple[int, str], tuple[Instant, int]
         ] = {}  # by kind: until when, and how many were not reported
-        self.untold: set[Told] = set()
+        self.unanswered: set[QuarantineSent] = set()
         self.stops_at: Instant = NEVER
         self.why = ""
 
@@ -107,7 +107,7 @@ class Containment:
     ) -> list[Effect]:
         assert not self.is_stopping, "once"
         self.quarantine.add(found.requests)
-        self.stops_at = after(now, TELLING_MS)
+        self.stops_at = after(now, NOTIFY_MS)
         name, cause = name_of(event), root_of(error)
         hides = event.to.api_key in SECRET_APIS or any(one.api_key in SECRET_APIS for one in found.requests)
         self.why = f"crashed on {name} from {event.caller.named}: {said(cause, hides=hides)}"
@@ -117,9 +117,9 @@ class Containment:
         ]
         rows = tuple(QuarantinedRequest(one.api_key, one.version, one.digest) for one in found.requests)
         for node, endpoint in others.items():
-            self.untold.add(Told(node))
-            effects.append(Send(endpoint, CHANNEL, QuarantineRequest(rows), 0, TELLING_MS, Told(node), node))
-        if not self.untold:
+            self.unanswered.add(QuarantineSent(node))
+            effects.append(Send(endpoint, CHANNEL, QuarantineRequest(rows), 0, NOTIFY_MS, QuarantineSent(node), node))
+        if not self.unanswered:
             self.stops_at = now
         return effects
 
@@ -130,8 +130,8 @@ class Containment:
     def step(self, event: Any, now: Instant) -> list[Effect]:
         """In place of the node's, while it stops: all but the others' answers is ignored."""
         assert self.is_stopping
-        self.untold.discard(getattr(event, "token", None))
-        if not self.untold:
+        self.unanswered.discard(getattr(event, "token", None))
+        if not self.unanswered:
             self.stops_at = min(self.stops_at, now)
         return []
 

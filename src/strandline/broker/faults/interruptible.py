@@ -131,7 +131,7 @@ FUNCTIONS = {
         "was_classic",
         "why_invalid",
     ),
-    "group.shards.shard": ("Shard.classic", "Shard.consumer", "Shard.knows", "Shard.loners"),
+    "group.shards.shard": ("Shard.classic", "Shard.consumer", "Shard.knows", "Shard.simple_groups"),
     "group.shards.shards": ("GroupShards.all_groups", "GroupShards.existing", "GroupShards.groups"),
     "group.serving.transactional": ("why_not_commit",),
     "log.epochs": ("Epochs.end_offset_for", "Epochs.end_offset_for.<locals>.<lambda>", "Epochs.latest"),

@@ -16,7 +16,7 @@ from strandline.base.metrics import Family, Metric, Number
 from strandline.base.time import Instant
 from strandline.broker.broker import Broker
 from strandline.broker.committed import Committed
-from strandline.broker.lifecycle import Leaving, Left, Lifecycle, Registered, Registering
+from strandline.broker.lifecycle import Lifecycle, Registered, Registering, ShutDown, ShuttingDown
 from strandline.broker.metrics import of_transactions, table
 from strandline.broker.node import Node
 from strandline.broker.quotas import metrics as quota_metrics
@@ -263,9 +263,9 @@ def state_of(lifecycle: Lifecycle) -> int:
             return 1
         case Registered(fenced=fenced):
             return 2 if fenced else 3
-        case Leaving():
+        case ShuttingDown():
             return 6
-        case Left():
+        case ShutDown():
             return 7
 
 

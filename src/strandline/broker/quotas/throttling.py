@@ -175,7 +175,7 @@ class ClientQuotas:
 
     # --- its answer
 
-    def settle(self, effects: list[Effect], now: Instant) -> list[Effect]:
+    def throttle(self, effects: list[Effect], now: Instant) -> list[Effect]:
         """The `effects` of a step, with waits where a quota is used up."""
         self.stop_the_clock(now)
         if not self.pending:
@@ -183,12 +183,12 @@ class ClientQuotas:
         done: list[Effect] = []
         for effect in effects:
             if type(effect) is Reply:
-                done += self.settled(effect, now)
+                done += self.throttle_reply(effect, now)
             else:
                 done.append(effect)
         return done
 
-    def settled(self, reply: Reply, now: Instant) -> list[Effect]:
+    def throttle_reply(self, reply: Reply, now: Instant) -> list[Effect]:
         requests = self.pending.get(reply.to.connection, {})
         pending = requests.pop(reply.to.sequence, None)
         if pending is None:

@@ -25,7 +25,7 @@ from strandline.client.admin.replica_logs import ask_replicas
 from strandline.client.ask import Servers, ask_any
 from strandline.client.brokers import brokers_of
 from strandline.diagnosis import election_plan
-from strandline.diagnosis.election_plan import Kind, Outcome, Plan, lines_of, plan_election
+from strandline.diagnosis.election_plan import ElectionResult, Kind, Plan, lines_of, plan_election
 from strandline.metadata.features import ELR_FEATURE
 from strandline.wire.messages.own.describe_losses import Loss
 from strandline.wire.messages.topics.elect_leaders import PARTITIONS_MAX, ElectLeadersRequest, TopicPartitions
@@ -105,7 +105,7 @@ def elect_as_planned(
         if json_output:
             print(json.dumps({"plan": [election_plan.as_json(plan) for plan in plans]}))
         return
-    due = {plan.at: plan for plan in plans if plan.candidate.outcome is not Outcome.NOT_NEEDED}
+    due = {plan.at: plan for plan in plans if plan.candidate.outcome is not ElectionResult.NOT_NEEDED}
     if due and not yes:
         confirm(kind)
     results = elect(bootstrap, kind, {at: wanted[at] if wanted else -1 for at in due}) if due else {}
@@ -292,7 +292,11 @@ def outcome_lines(
     state, entry = seen
     if entry is not None:
         ledger = f"ledger: {loss_line(loss_as_json(Entry((entry,))))}"
-    elif plan is None or plan.loss is not None or (state.is_recovering and plan.candidate.outcome is Outcome.CLEAN):
+    elif (
+        plan is None
+        or plan.loss is not None
+        or (state.is_recovering and plan.candidate.outcome is ElectionResult.CLEAN)
+    ):
         ledger = f"its entry in the ledger is not visible yet: strandline losses {at.topic}:{at.partition}"
     else:
         ledger = "nothing was lost"

@@ -149,13 +149,13 @@ def summary(rows: list[dict[str, Any]], ledger: Ledger, exactly_lost_records: in
             return "nothing that you may see was lost"
         return "nothing was lost" if ledger.is_complete else "nothing that the others know of was lost"
     loose = sum(row["certainty"] != EXACTLY for row in rows)
-    told_of = counted(len(rows))
+    total = counted(len(rows))
     if loose == len(rows):
-        return f"{told_of}: it is not known exactly how much was lost"
+        return f"{total}: it is not known exactly how much was lost"
     copies = f"; {records(missing_copies)} that a single replica missed, copied again if its leader had them"
     unknown = f"; of {loose} it is not known exactly how much"
     text = f"exactly {records(exactly_lost_records)} lost"
-    return f"{told_of}: {text}{copies if missing_copies else ''}{unknown if loose else ''}"
+    return f"{total}: {text}{copies if missing_copies else ''}{unknown if loose else ''}"
 
 
 def line_of(row: dict[str, Any]) -> str:

@@ -34,8 +34,8 @@ def list_moves(*, cluster: OfCluster = HERE, json_output: Json = False) -> None:
     """
     answer = ask_any(cluster.config, ListPartitionReassignmentsRequest(), 0)
     moves = [(topic.name, row) for topic in answer.topics for row in topic.partitions]
-    told = out_of_sync(cluster.config, [(name, row.partition_index) for name, row in moves]) if moves else {}
-    rows = [row_of(name, move, told[name, move.partition_index]) for name, move in moves]
+    reported = out_of_sync(cluster.config, [(name, row.partition_index) for name, row in moves]) if moves else {}
+    rows = [row_of(name, move, reported[name, move.partition_index]) for name, move in moves]
     if rows or json_output:
         show_rows(rows, json_output, table_of, line_of)
     else:
@@ -57,11 +57,11 @@ def current(
     wanted = None if topic is None else tuple(MetadataRequestTopic(name=name) for name in topic)
     request = MetadataRequest(topics=wanted, allow_auto_topic_creation=False)
     found: dict[tuple[str, int], list[int]] = {}
-    for told in ask_any(cluster.config, request, METADATA_VERSION).topics:
-        if told.error_code:
-            fail(f"topic '{told.name}': {ErrorCode(told.error_code).name}")
-        for row in told.partitions:
-            place = (told.name, row.partition_index)
+    for described in ask_any(cluster.config, request, METADATA_VERSION).topics:
+        if described.error_code:
+            fail(f"topic '{described.name}': {ErrorCode(described.error_code).name}")
+        for row in described.partitions:
+            place = (described.name, row.partition_index)
             found[place] = [node for node in row.replica_nodes if node not in adding.get(place, ())]
     print(format_assignment(found))
 
@@ -121,7 +121,7 @@ def alter(bootstrap: Servers, rows: list[dict[str, Any]], done: str) -> None:
         fail("; ".join(failed), "`strandline reassignments list` shows what moves")
 
 
-def row_of(topic: str, move: OngoingPartitionReassignment, told: dict[int, Behind] | str) -> dict[str, Any]:
+def row_of(topic: str, move: OngoingPartitionReassignment, reported: dict[int, Behind] | str) -> dict[str, Any]:
     staying = [node for node in move.replicas if node not in move.removing_replicas]
     return {
         "topic": topic,
@@ -130,7 +130,7 @@ def row_of(topic: str, move: OngoingPartitionReassignment, told: dict[int, Behin
         "adding": list(move.adding_replicas),
         "removing": list(move.removing_replicas),
         "waits_for": move.waits_for,
-        "behind": [as_json(behind) for behind in of_replicas(told, staying)],
+        "behind": [as_json(behind) for behind in of_replicas(reported, staying)],
     }
 
 

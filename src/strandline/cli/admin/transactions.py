@@ -80,7 +80,7 @@ def list_all(
     )
     found, silent = list_transactions(brokers_of(cluster.config), request)
     show([listed_json(row) for row in found], LISTED, json_output)
-    return told_unknown([f"broker {node} {why}; it may coordinate more" for node, why in sorted(silent.items())])
+    return report_unknown([f"broker {node} {why}; it may coordinate more" for node, why in sorted(silent.items())])
 
 
 @app.command
@@ -106,14 +106,14 @@ def describe(
             fail(f"transactional id '{name}' has no coordinator now: {reason(node)}", advice)
         nodes[name] = node
     rows = []
-    for name, told in describe_at(brokers_of(cluster.config), nodes).items():
-        if isinstance(told, Silence):
-            fail(f"broker {nodes[name]} coordinates '{name}', and {told.why}", "start it, or wait for an election")
-        if told is ErrorCode.TRANSACTIONAL_ID_NOT_FOUND:
+    for name, answer in describe_at(brokers_of(cluster.config), nodes).items():
+        if isinstance(answer, Silence):
+            fail(f"broker {nodes[name]} coordinates '{name}', and {answer.why}", "start it, or wait for an election")
+        if answer is ErrorCode.TRANSACTIONAL_ID_NOT_FOUND:
             fail(f"transactional id '{name}' is not known", "`strandline transactions list` names those that are")
-        if isinstance(told, ErrorCode):
-            fail(f"broker {nodes[name]} does not describe '{name}': {reason(told)}", "repeat the command")
-        rows.append(coordinated_json(told, now_ms()))
+        if isinstance(answer, ErrorCode):
+            fail(f"broker {nodes[name]} does not describe '{name}': {reason(answer)}", "repeat the command")
+        rows.append(coordinated_json(answer, now_ms()))
     show(rows, DESCRIBED, json_output)
 
 
@@ -139,7 +139,9 @@ def producers(
     """
     state = only(cluster.config, topic, partition)
     node = leader_of(state) if broker_id is None else broker_id
-    show([producer_json(row) for row in told_of(brokers_of(cluster.config), node, state.at)], PRODUCERS, json_output)
+    show(
+        [producer_json(row) for row in producers_of(brokers_of(cluster.config), node, state.at)], PRODUCERS, json_output
+    )
 
 
 @app.command
@@ -178,7 +180,7 @@ def abort(
         fail("name --start-offset, or else --producer-id", "`strandline transactions producers` shows them", status=2)
     state = only(cluster.config, topic, partition)
     leader, brokers = leader_of(state), brokers_of(cluster.config)
-    opened = [row for row in told_of(brokers, leader, state.at) if row.is_open]
+    opened = [row for row in producers_of(brokers, leader, state.at) if row.is_open]
     wanted = [row for row in opened if start_offset in (None, row.start_offset)]
     wanted = [row for row in wanted if producer_id in (None, row.producer_id)]
     if not wanted:
@@ -251,7 +253,7 @@ def find(
     found = find_hanging(cluster.config, brokers, states, now - max_transaction_timeout * MINUTE_MS, broker_id)
     rows = [hanging_json(row, now) for row in found.hanging]
     show([{**row, "duration_min": row["duration_ms"] // MINUTE_MS} for row in rows], HANGING, json_output)
-    incomplete = told_unknown(found.unknown)
+    incomplete = report_unknown(found.unknown)
     return FOUND if rows else incomplete
 
 
@@ -269,14 +271,14 @@ def leader_of(state: PartitionState) -> int:
     return state.leader
 
 
-def told_of(brokers: dict[int, BrokerAt], node: int, at: Place) -> tuple[ProducerAt, ...]:
-    told = producers_at(brokers, {node: [at]})[node, at]
-    if isinstance(told, str):
-        fail(f"{at}: {told}", f"`strandline explain {at.topic}:{at.partition}` says who has it")
-    return told
+def producers_of(brokers: dict[int, BrokerAt], node: int, at: Place) -> tuple[ProducerAt, ...]:
+    answer = producers_at(brokers, {node: [at]})[node, at]
+    if isinstance(answer, str):
+        fail(f"{at}: {answer}", f"`strandline explain {at.topic}:{at.partition}` says who has it")
+    return answer
 
 
-def told_unknown(unknown: list[str]) -> int:
+def report_unknown(unknown: list[str]) -> int:
     if not unknown:
         return 0
     for text in unknown:

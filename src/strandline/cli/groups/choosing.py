@@ -49,21 +49,21 @@ def asked_for(cluster: Cluster, brokers: dict[int, BrokerAt], names: list[str]) 
     return unknown | describe_groups(brokers, known)
 
 
-def one(name: str, told: Described, options: str) -> GroupState:
-    return told if isinstance(told, GroupState) else missing(name, told, options)
+def one(name: str, answer: Described, options: str) -> GroupState:
+    return answer if isinstance(answer, GroupState) else missing(name, answer, options)
 
 
-def missing(name: str, told: ErrorCode | Silence, options: str) -> NoReturn:
+def missing(name: str, answer: ErrorCode | Silence, options: str) -> NoReturn:
     why = f"`strandline explain --group {name}{options}` says why if it stays so"
-    if told is ErrorCode.GROUP_ID_NOT_FOUND:
+    if answer is ErrorCode.GROUP_ID_NOT_FOUND:
         fail(f"group '{name}' does not exist", "`strandline groups list` names those that do")
-    if told is ErrorCode.INVALID_GROUP_ID:
+    if answer is ErrorCode.INVALID_GROUP_ID:
         fail(f"'{name}' cannot be the id of a group", status=2)
-    if told is ErrorCode.GROUP_AUTHORIZATION_FAILED:
-        raise refused(told, f"group '{name}'")
-    if isinstance(told, Silence):
-        fail(f"the coordinator of group '{name}' {told.why}", why)
-    fail(f"group '{name}' has no coordinator now: {told.name}", f"repeat the command; {why}")
+    if answer is ErrorCode.GROUP_AUTHORIZATION_FAILED:
+        raise refused(answer, f"group '{name}'")
+    if isinstance(answer, Silence):
+        fail(f"the coordinator of group '{name}' {answer.why}", why)
+    fail(f"group '{name}' has no coordinator now: {answer.name}", f"repeat the command; {why}")
 
 
 # --- partitions
@@ -99,7 +99,7 @@ def is_in(at: Place, scope: Scope) -> bool:
     return indexes is None or at.partition in indexes
 
 
-def told_silent(silent: dict[int, str]) -> int:
+def report_silent(silent: dict[int, str]) -> int:
     """The exit status, after a line about each broker that did not say what it has."""
     for node, why in sorted(silent.items()):
         print(f"not known: broker {node} {why}; it may coordinate more groups", file=sys.stderr)

@@ -56,9 +56,9 @@ def delete(
         fail("; ".join(f"group '{name}' is not deleted: {why}" for name, why in failed.items() if why))
 
 
-def is_there(told: Described) -> bool:
+def is_there(answer: Described) -> bool:
     """A coordinator that does not answer now has answered that it is deleted."""
-    return isinstance(told, GroupState)
+    return isinstance(answer, GroupState)
 
 
 def show(rows: list[Row], is_done: bool, json_output: bool) -> None:

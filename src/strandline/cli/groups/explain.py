@@ -39,24 +39,24 @@ def explain_group(cluster: Cluster, group_id: str, json_output: bool) -> int:
 
 def gathered(cluster: Cluster, group_id: str) -> GroupFacts:
     brokers = brokers_of(cluster.config)
-    told = asked_for(cluster, brokers, [group_id])[group_id]
-    if isinstance(told, ErrorCode) and told in HIDDEN:
-        missing(group_id, told, cluster.options)
+    answer = asked_for(cluster, brokers, [group_id])[group_id]
+    if isinstance(answer, ErrorCode) and answer in HIDDEN:
+        missing(group_id, answer, cluster.options)
     facts = GroupFacts(
         group_id=group_id,
-        told=told,
-        coordinator=coordinator_of(cluster, group_id, told),
+        answer=answer,
+        coordinator=coordinator_of(cluster, group_id, answer),
         keeper=keeper_of(cluster, group_id),
         brokers=brokers,
         options=cluster.options,
     )
-    return with_positions(cluster, facts, told, brokers) if isinstance(told, GroupState) else facts
+    return with_positions(cluster, facts, answer, brokers) if isinstance(answer, GroupState) else facts
 
 
-def coordinator_of(cluster: Cluster, group_id: str, told: Described) -> int:
-    if isinstance(told, GroupState):
-        return told.coordinator
-    if not isinstance(told, Silence) and told is ErrorCode.COORDINATOR_NOT_AVAILABLE:
+def coordinator_of(cluster: Cluster, group_id: str, answer: Described) -> int:
+    if isinstance(answer, GroupState):
+        return answer.coordinator
+    if not isinstance(answer, Silence) and answer is ErrorCode.COORDINATOR_NOT_AVAILABLE:
         return -1
     node = coordinators_of(cluster.config, [group_id])[group_id]
     return -1 if isinstance(node, ErrorCode) else node

@@ -5,7 +5,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from strandline.cli.connect import HERE, Json, OfCluster, fail
-from strandline.cli.groups.choosing import told_silent
+from strandline.cli.groups.choosing import report_silent
 from strandline.cli.groups.columns import LISTED, show_groups
 from strandline.client.admin.groups.described import STATES, TYPES
 from strandline.client.admin.groups.states import list_groups
@@ -31,7 +31,7 @@ def list_all(
     states, types = known(state, STATES, "state"), known(group_type, TYPES, "type")
     found, silent = list_groups(brokers_of(cluster.config), states, types)
     show_groups([listed_json(row) for row in found], LISTED, json_output)
-    return told_silent(silent)
+    return report_silent(silent)
 
 
 def known(given: list[str] | None, names: tuple[str, ...], what: str) -> list[str]:

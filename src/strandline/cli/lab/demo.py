@@ -19,7 +19,7 @@ from strandline.cli.signals import interrupted_by_signals
 from strandline.client.errors import StrandlineError
 from strandline.client.librdkafka import why
 from strandline.demo.demonstration import folder_for, kept
-from strandline.demo.leader_kill import NODES, RESTART_AFTER_S, STEPS, Outcome, run
+from strandline.demo.leader_kill import NODES, RESTART_AFTER_S, STEPS, LeaderKillResult, run
 from strandline.testing.local_cluster import LocalCluster, StartFailed
 
 app = App(name="demo", help="Watch a cluster of real processes survive failures.")
@@ -89,7 +89,7 @@ def demo(
     return 0 if outcome.holds else 1
 
 
-def shown(cluster: LocalCluster, console: Console, seconds: float, rate: int, partitions: int) -> Outcome:
+def shown(cluster: LocalCluster, console: Console, seconds: float, rate: int, partitions: int) -> LeaderKillResult:
     """Run it, with what happens on the terminal."""
     progress = Progress(
         SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(), console=console
@@ -105,7 +105,7 @@ def shown(cluster: LocalCluster, console: Console, seconds: float, rate: int, pa
         return run(cluster, say, seconds=seconds, rate=rate, partitions=partitions)
 
 
-def show(outcome: Outcome, console: Console) -> None:
+def show(outcome: LeaderKillResult, console: Console) -> None:
     verdict = outcome.verdict
     table = Table(box=box.SIMPLE, show_header=False, pad_edge=False)
     table.add_column(style="dim", overflow="fold")
@@ -131,7 +131,7 @@ def show(outcome: Outcome, console: Console) -> None:
         console.print(f"[red]The promise is not shown to hold.[/red] {why_not(outcome)}")
 
 
-def why_not(outcome: Outcome) -> str:
+def why_not(outcome: LeaderKillResult) -> str:
     verdict = outcome.verdict
     if verdict.lost:
         return f"First lost (partition, offset): {verdict.lost[:5]}"
@@ -142,7 +142,7 @@ def why_not(outcome: Outcome) -> str:
     return "Nothing was acknowledged."
 
 
-def as_json(outcome: Outcome) -> dict[str, Any]:
+def as_json(outcome: LeaderKillResult) -> dict[str, Any]:
     verdict = outcome.verdict
     return {
         "acknowledged": verdict.acknowledged,

@@ -22,7 +22,7 @@ from strandline.client.librdkafka import why
 from strandline.demo.demonstration import folder_for, kept
 from strandline.demo.exactly_once.count import Count
 from strandline.demo.exactly_once.page import page
-from strandline.demo.exactly_once.play import NODES, PROPERTIES, Event, Outcome, Play, Wish
+from strandline.demo.exactly_once.play import NODES, PROPERTIES, Event, ExactlyOnceResult, Play, Wish
 from strandline.demo.exactly_once.reading import Stalled
 from strandline.demo.exactly_once.words import MARKS, facts, verdict
 from strandline.testing.local_cluster import LocalCluster, StartFailed
@@ -85,7 +85,7 @@ def exactly_once(
     return 0 if outcome.holds else 1
 
 
-def as_json(outcome: Outcome) -> dict[str, object]:
+def as_json(outcome: ExactlyOnceResult) -> dict[str, object]:
     known: dict[str, object] = msgspec.to_builtins(outcome)
     return {**known, "holds": outcome.holds}
 
@@ -93,7 +93,7 @@ def as_json(outcome: Outcome) -> dict[str, object]:
 # --- in the terminal
 
 
-def played(cluster: LocalCluster, wish: Wish, folder: Path, console: Console) -> Outcome:
+def played(cluster: LocalCluster, wish: Wish, folder: Path, console: Console) -> ExactlyOnceResult:
     """Each event is a line as soon as it happens; below them is how far the loops are."""
     columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.completed:,.0f}"), TimeElapsedColumn())
     progress = Progress(*columns, console=console, disable=not console.is_terminal)
@@ -119,7 +119,7 @@ def line(event: Event) -> Text:
     )
 
 
-def show(outcome: Outcome, console: Console) -> None:
+def show(outcome: ExactlyOnceResult, console: Console) -> None:
     table = Table(box=box.SIMPLE, pad_edge=False)
     table.add_column("", style="dim")
     table.add_column("with transactions", justify="right")

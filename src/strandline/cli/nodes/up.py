@@ -255,8 +255,8 @@ def described(cluster: LocalCluster) -> list[PartitionState]:
         if node.is_up:
             with suppress(OSError, Malformed):
                 config = config_of(node.address, node.client)
-                told = pages(partial(ask, HOST, node.port, version=0, timeout_s=REFRESH_S, config=config))
-                return [state for topic in told for state in states_of(topic)]
+                topics = pages(partial(ask, HOST, node.port, version=0, timeout_s=REFRESH_S, config=config))
+                return [state for topic in topics for state in states_of(topic)]
     return []
 
 

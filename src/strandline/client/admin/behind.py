@@ -50,16 +50,16 @@ def out_of_sync(bootstrap: Servers, places: Iterable[Place]) -> dict[Place, dict
     }
     brokers = {row.node_id: BrokerAt(row.node_id, row.host, row.port, config=config) for row in metadata.brokers}
     wanted = [(name, index) for name, found in indexes.items() for index in found]
-    told: dict[Place, dict[int, Behind] | str] = dict.fromkeys(wanted, "it has no leader")
+    reported: dict[Place, dict[int, Behind] | str] = dict.fromkeys(wanted, "it has no leader")
     for leader in sorted({leaders.get(place, -1) for place in wanted}):
         if leader in brokers:
             mine = [place for place in wanted if leaders.get(place) == leader]
-            told |= asked_of(brokers[leader], mine)
-    return told
+            reported |= asked_of(brokers[leader], mine)
+    return reported
 
 
 def asked_of(leader: BrokerAt, places: list[Place]) -> dict[Place, dict[int, Behind] | str]:
-    told: dict[Place, dict[int, Behind] | str] = {}
+    reported: dict[Place, dict[int, Behind] | str] = {}
     request = DescribeLogDirsRequest(
         topics=tuple(
             DescribableLogDirTopic(topic=name, partitions=tuple(index for other, index in places if other == name))
@@ -73,13 +73,13 @@ def asked_of(leader: BrokerAt, places: list[Place]) -> dict[Place, dict[int, Beh
         )
     except (OSError, Malformed) as error:
         return dict.fromkeys(places, f"its leader {leader.node} does not answer ({error})")
-    told |= dict.fromkeys(places, f"{leader.node} does not lead it any more")
+    reported |= dict.fromkeys(places, f"{leader.node} does not lead it any more")
     never = f"it has fetched nothing from {leader.node} since that leads"
     for result in answer.results:
         for topic in result.topics:
             for row in topic.partitions:
                 if row.followers is not None:
-                    told[topic.name, row.partition_index] = {
+                    reported[topic.name, row.partition_index] = {
                         follower.replica_id: Behind(follower.replica_id, why=never)
                         if follower.lag_records < 0
                         else Behind(
@@ -89,4 +89,4 @@ def asked_of(leader: BrokerAt, places: list[Place]) -> dict[Place, dict[int, Beh
                         )
                         for follower in row.followers
                     }
-    return told
+    return reported

@@ -24,7 +24,7 @@ def has_active_controller(brokers: Mapping[int, BrokerAt]) -> bool:
     if any(answer.error_code == ErrorCode.CLUSTER_AUTHORIZATION_FAILED for answer in heard):
         return True
     found = [answer for answer in heard if not answer.error_code]
-    return any(row.leader_id >= 0 for answer in found for told in answer.topics for row in told.partitions)
+    return any(row.leader_id >= 0 for answer in found for topic in answer.topics for row in topic.partitions)
 
 
 def waits_for(bootstrap: Servers, places: Sequence[Place]) -> dict[Place, str | None]:

@@ -50,11 +50,11 @@ def merged(answers: Mapping[int, DescribeLossesResponse | Silence]) -> Ledger:
         elif answer.error_code:
             silent[node] = f"refuses: {answer.error_message or ErrorCode(answer.error_code).name}"
         else:
-            for told in answer.losses:
-                loss = replace(told, acknowledged_by=None, acknowledged_ms=-1)
+            for reported in answer.losses:
+                loss = replace(reported, acknowledged_by=None, acknowledged_ms=-1)
                 losses[loss] = None
-                if told.acknowledged_by is not None:
-                    acknowledged[loss] = Acknowledged(told.acknowledged_by, told.acknowledged_ms)
+                if reported.acknowledged_by is not None:
+                    acknowledged[loss] = Acknowledged(reported.acknowledged_by, reported.acknowledged_ms)
             left_out += answer.left_out
             unread += [(node, path) for path in answer.unread]
     return Ledger(tuple(sorted(losses, key=order)), silent, left_out, tuple(unread), acknowledged)

@@ -41,11 +41,11 @@ def find_hanging(
         elif broker is None or broker in state.replicas:
             asked.setdefault(state.leader if broker is None else broker, []).append(state.at)
     opened: dict[int, list[ProducerAt]] = {}
-    for (node, at), told in producers_at(brokers, asked).items():
-        if isinstance(told, str):
-            unknown.append(f"{at}: {told}")
+    for (node, at), answer in producers_at(brokers, asked).items():
+        if isinstance(answer, str):
+            unknown.append(f"{at}: {answer}")
             continue
-        late = [one for one in told if one.is_open and one.last_timestamp < opened_before_ms]
+        late = [one for one in answer if one.is_open and one.last_timestamp < opened_before_ms]
         opened.setdefault(node, []).extend(late)
     known = known_to_coordinators(bootstrap, brokers, [one for rows in opened.values() for one in rows])
     for one, what in known.items():
@@ -63,15 +63,15 @@ def find_hanging(
 def still_open(brokers: Mapping[int, BrokerAt], suspects: Mapping[int, Iterable[ProducerAt]]) -> list[ProducerAt]:
     """Those that did not end while their coordinators were asked."""
     asked = {node: [one.at for one in rows] for node, rows in suspects.items()}
-    told = producers_at(brokers, {node: places for node, places in asked.items() if places})
-    return [one for node, rows in suspects.items() for one in rows if is_open_in(told[node, one.at], one)]
+    answers = producers_at(brokers, {node: places for node, places in asked.items() if places})
+    return [one for node, rows in suspects.items() for one in rows if is_open_in(answers[node, one.at], one)]
 
 
-def is_open_in(told: tuple[ProducerAt, ...] | str, one: ProducerAt) -> bool:
+def is_open_in(answer: tuple[ProducerAt, ...] | str, one: ProducerAt) -> bool:
     """If nobody says that it ended, it has not."""
-    if isinstance(told, str):
+    if isinstance(answer, str):
         return True
-    return any((row.producer_id, row.start_offset) == (one.producer_id, one.start_offset) for row in told)
+    return any((row.producer_id, row.start_offset) == (one.producer_id, one.start_offset) for row in answer)
 
 
 def holders(
@@ -90,8 +90,8 @@ def holders(
     for at, (leader, _) in waiting.items():
         asked.setdefault(leader, []).append(at)
     first: dict[int, list[ProducerAt]] = {}
-    for (node, at), told in producers_at(brokers, asked).items():
-        opened = [one for one in told if one.is_open] if not isinstance(told, str) else []
+    for (node, at), answer in producers_at(brokers, asked).items():
+        opened = [one for one in answer if one.is_open] if not isinstance(answer, str) else []
         one = min(opened, key=lambda one: one.start_offset, default=None)
         if one is not None and one.start_offset <= waiting[at][1].last_stable_offset:  # else readers have gone on
             first.setdefault(node, []).append(one)

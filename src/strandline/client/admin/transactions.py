@@ -154,7 +154,7 @@ def producers_at(
         left = {node: places[PARTITIONS_MAX:] for node, places in left.items()}
         requests = {node: DescribeProducersRequest(topics=topics_of(places)) for node, places in now.items()}
         for node, answer in ask_each(brokers, requests, PRODUCERS_VERSION).items():
-            found |= {(node, at): told for at, told in told_by(node, now[node], answer).items()}
+            found |= {(node, at): producers for at, producers in producers_in(node, now[node], answer).items()}
     return found
 
 
@@ -162,14 +162,14 @@ def topics_of(places: Iterable[Place]) -> tuple[TopicRequest, ...]:
     return tuple(TopicRequest(name=name, partition_indexes=ids) for name, ids in by_topic(places).items())
 
 
-def told_by(node: int, places: list[Place], answer: Any) -> dict[Place, tuple[ProducerAt, ...] | str]:
+def producers_in(node: int, places: list[Place], answer: Any) -> dict[Place, tuple[ProducerAt, ...] | str]:
     if isinstance(answer, Silence):
         return dict.fromkeys(places, f"broker {node} {answer.why}")
-    told: dict[Place, tuple[ProducerAt, ...] | str] = dict.fromkeys(places, f"broker {node} says nothing about it")
+    found: dict[Place, tuple[ProducerAt, ...] | str] = dict.fromkeys(places, f"broker {node} says nothing about it")
     for topic in answer.topics:
         for row in topic.partitions:
             at = Place(topic.name, row.partition_index)
-            told[at] = (
+            found[at] = (
                 f"broker {node} refuses: {reason(row.error_code)}"
                 if row.error_code
                 else tuple(
@@ -185,7 +185,7 @@ def told_by(node: int, places: list[Place], answer: Any) -> dict[Place, tuple[Pr
                     for one in row.active_producers
                 )
             )
-    return told
+    return found
 
 
 # --- both together
@@ -214,11 +214,11 @@ def known_to_coordinators(
     }
 
 
-def known_of(one: ProducerAt, told: list[Coordinated | ErrorCode | Silence | None], unheard: str) -> Known:
-    for row in told:
+def known_of(one: ProducerAt, answers: list[Coordinated | ErrorCode | Silence | None], unheard: str) -> Known:
+    for row in answers:
         if isinstance(row, Coordinated) and one.at in row.places:
             return row
-    for row in told:
+    for row in answers:
         if not isinstance(row, Coordinated) and row is not ErrorCode.TRANSACTIONAL_ID_NOT_FOUND:
             why = row.why if isinstance(row, Silence) else f"refuses: {'no answer' if row is None else row.name}"
             return Uncertain(f"its coordinator {why}")
@@ -268,7 +268,7 @@ def write_abort(brokers: Mapping[int, BrokerAt], leader: int, one: ProducerAt) -
     if isinstance(answer, Silence):
         advice = "look with `strandline transactions producers` whether it is open still, and repeat the command"
         raise StrandlineError(f"{what}: broker {leader} {answer.why}", advice)
-    errors = [row.error_code for told in answer.markers for topics in told.topics for row in topics.partitions]
+    errors = [row.error_code for marker in answer.markers for topics in marker.topics for row in topics.partitions]
     if errors != [ErrorCode.NONE]:
         code = errors[0] if errors else ErrorCode.UNKNOWN_SERVER_ERROR
         raise StrandlineError(f"{what}: broker {leader} refuses: {reason(code)}", ADVICE.get(error_of(code), ""))

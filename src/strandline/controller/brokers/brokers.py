@@ -167,7 +167,7 @@ def plan_heartbeat(request: BrokerHeartbeatRequest, basis: Basis) -> Plan:
         records = tuple(basis.withdrawals(broker.node_id, withdrawn))
         new = Next(fenced=broker.fenced, shutting_down=broker.in_controlled_shutdown)
     elif broker.fenced and not new.fenced:
-        records = (change_of(broker, fenced=UNFENCE), *basis.arrival(broker.node_id))
+        records = (change_of(broker, fenced=UNFENCE), *basis.elections_after_unfencing(broker.node_id))
     elif (new.shutting_down or new.should_shut_down) and not broker.in_controlled_shutdown:
         # Also of one that is fenced: a heartbeat from before, which comes late, would let it in again.
         shutdown = change_of(broker, in_controlled_shutdown=START_SHUTDOWN)

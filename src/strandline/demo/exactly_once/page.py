@@ -4,13 +4,13 @@ import importlib.resources
 
 from strandline.base import VERSION
 from strandline.demo.exactly_once.count import Count
-from strandline.demo.exactly_once.play import Event, Outcome
+from strandline.demo.exactly_once.play import Event, ExactlyOnceResult
 from strandline.demo.exactly_once.words import MARKS, facts, money, verdict
 from strandline.sim.diagram.element import element, escaped
 from strandline.sim.diagram.page import filled
 
 
-def page(outcome: Outcome) -> str:
+def page(outcome: ExactlyOnceResult) -> str:
     values = {
         "verdict": escaped(verdict(outcome)),
         "with": card("With transactions", outcome.with_transactions),
@@ -27,16 +27,16 @@ def page(outcome: Outcome) -> str:
 
 def card(name: str, count: Count) -> str:
     wrong = count.transfers - count.once
-    told = f"of {count.transfers:,} transfers are not booked exactly once, {money(count.after - count.before)}"
+    text = f"of {count.transfers:,} transfers are not booked exactly once, {money(count.after - count.before)}"
     return element(
         "div",
         element("h2", escaped(name)),
-        element("p", element("b", f"{wrong:,}"), element("span", escaped(told)), class_="number"),
+        element("p", element("b", f"{wrong:,}"), element("span", escaped(text)), class_="number"),
         class_="verdict good" if count.holds else "verdict bad",
     )
 
 
-def fact(outcome: Outcome, name: str, *cells: str) -> str:
+def fact(outcome: ExactlyOnceResult, name: str, *cells: str) -> str:
     pairs = zip(cells, (outcome.with_transactions, outcome.without), strict=True)
     written = (element("td", escaped(cell), class_="good" if count.holds else "bad") for cell, count in pairs)
     return element("tr", element("th", escaped(name)), *written)

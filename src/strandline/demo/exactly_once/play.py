@@ -24,7 +24,13 @@ from strandline.demo.exactly_once.bank import (
 )
 from strandline.demo.exactly_once.count import Count, count, taken_back
 from strandline.demo.exactly_once.loop import Loop
-from strandline.demo.exactly_once.reading import Reader, Stalled, group_reader, is_all_committed, settled
+from strandline.demo.exactly_once.reading import (
+    Reader,
+    Stalled,
+    group_reader,
+    has_no_open_transaction,
+    is_all_committed,
+)
 from strandline.testing.local_cluster import LocalCluster, NodeProcess
 from strandline.wire.messages.groups import find_coordinator
 
@@ -62,7 +68,7 @@ class Event(Value, frozen=True):
     booked: tuple[int, int]  # transfers of which a booking was read by then, with transactions and without
 
 
-class Outcome(Value, frozen=True):
+class ExactlyOnceResult(Value, frozen=True):
     wish: Wish
     seconds: float
     events: tuple[Event, ...]
@@ -70,13 +76,13 @@ class Outcome(Value, frozen=True):
     without: Count
     aborted: int  # bookings that lie in the log, and that no read_committed reader gets
     taken_back: int  # that one got them while the loop ran, and that are not there in the end
-    is_settled: bool  # no transaction is left open
+    all_ended: bool  # no transaction is left open
 
     @property
     def holds(self) -> bool:
         """A run in which nothing is transferred shows nothing."""
         count = self.with_transactions
-        return count.holds and count.once > 0 and not self.taken_back and self.is_settled
+        return count.holds and count.once > 0 and not self.taken_back and self.all_ended
 
     @property
     def kills(self) -> tuple[Event, ...]:
@@ -103,7 +109,7 @@ class Play:
         ]
         self.readers: list[Reader] = []
 
-    def run(self) -> Outcome:
+    def run(self) -> ExactlyOnceResult:
         try:
             self.open()
             for number in range(self.wish.kills):
@@ -131,7 +137,7 @@ class Play:
         self.readers = [Reader(bootstrap, loop.topic) for loop in self.loops]
         for loop in self.loops:
             loop.start()
-        self.tell("step", f"two loops of {self.wish.workers} workers begin")
+        self.note("step", f"two loops of {self.wish.workers} workers begin")
 
     # --- what goes on
 
@@ -159,7 +165,7 @@ class Play:
         self.producer.produce(TRANSFERS, transfer_bytes(transfer), partition=partition)
         self.producer.poll(0)
 
-    def tell(self, kind: str, text: str) -> None:
+    def note(self, kind: str, text: str) -> None:
         self.events.append(Event(round(time.monotonic() - self.started, 2), kind, text, self.booked()))
         self.say(self.events[-1])
 
@@ -183,12 +189,12 @@ class Play:
             time.sleep(0.05)
         for loop in self.loops:
             for number in loop.revive():
-                self.tell("ended", f"worker {number} of the loop {loop.name} gave up, and is started again")
+                self.note("ended", f"worker {number} of the loop {loop.name} gave up, and is started again")
         for node_id, at in list(self.down.items()):
             if time.monotonic() >= at:
                 del self.down[node_id]
                 self.cluster.node(node_id).start()
-                self.tell("back", f"node {node_id} starts again")
+                self.note("back", f"node {node_id} starts again")
 
     # --- kills
 
@@ -209,7 +215,7 @@ class Play:
         node = found[0]
         node.kill()
         self.down[node.node_id] = time.monotonic() + NODE_DOWN_S
-        self.tell("kill", f"node {node.node_id} is killed: {self.role(what, turn)}")
+        self.note("kill", f"node {node.node_id} is killed: {self.role(what, turn)}")
 
     def victim(self, what: str, turn: int) -> NodeProcess | None:
         if what == "leader":
@@ -243,7 +249,7 @@ class Play:
         for loop, number in zip(self.loops, chosen, strict=True):
             loop.kill(number)
         ours, other = chosen
-        self.tell("kill", f"worker {ours} is killed, and worker {other} of the loop without transactions")
+        self.note("kill", f"worker {ours} is killed, and worker {other} of the loop without transactions")
 
     # --- the end
 
@@ -254,21 +260,21 @@ class Play:
         self.watch(lambda: all(is_all_committed(g, self.sent) for g in groups), "all offsets to be committed")
         for group in groups:
             group.close()
-        self.tell("step", "all transfers are read, and their offsets committed")
+        self.note("step", "all transfers are read, and their offsets committed")
 
-    def outcome(self) -> Outcome:
+    def outcome(self) -> ExactlyOnceResult:
         bootstrap = self.cluster.bootstrap
         fresh = [Reader(bootstrap, loop.topic) for loop in self.loops]
         raw = Reader(bootstrap, self.loops[0].topic, "read_uncommitted")
         self.readers += [*fresh, raw]
-        is_settled = settled(fresh[0], raw)
+        all_ended = has_no_open_transaction(fresh[0], raw)
         ends, other_ends = (reader.ends() for reader in fresh)
         for reader in self.readers:
             reader.read_to(ends if reader.topic == raw.topic else other_ends)
         accounts = self.wish.accounts
         counts = [count(self.transfers, reader.found.values(), accounts) for reader in fresh]
-        self.tell("step", "the bookings are counted")
-        return Outcome(
+        self.note("step", "the bookings are counted")
+        return ExactlyOnceResult(
             self.wish,
             round(time.monotonic() - self.started, 1),
             tuple(self.events),
@@ -276,5 +282,5 @@ class Play:
             counts[1],
             len(raw.found) - len(fresh[0].found),
             taken_back(self.readers[0].found, fresh[0].found),
-            is_settled,
+            all_ended,
         )

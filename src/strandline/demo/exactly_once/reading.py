@@ -10,7 +10,7 @@ from strandline.demo.exactly_once.bank import BOOKING_PARTITIONS, TRANSFER_PARTI
 from strandline.demo.exactly_once.count import Place
 from strandline.demo.exactly_once.worker import CLIENT, place_of
 
-SETTLE_S = 60.0
+PATIENCE_S = 60.0
 ASK_S = 5.0
 
 
@@ -50,10 +50,10 @@ class Reader:
     def ends(self) -> dict[int, int]:
         """What this reader may read at most, now: the last stable offsets if it reads what is committed."""
         asked = {p.partition: self.consumer.get_watermark_offsets(p, timeout=ASK_S) for p in self.places}
-        return {partition: told[1] for partition, told in asked.items() if told is not None}
+        return {partition: answer[1] for partition, answer in asked.items() if answer is not None}
 
     def read_to(self, ends: dict[int, int]) -> None:
-        until = time.monotonic() + SETTLE_S
+        until = time.monotonic() + PATIENCE_S
         while any(self.positions[partition] < end for partition, end in ends.items()):
             if time.monotonic() > until:
                 raise Stalled(f"{self.topic} cannot be read up to {ends}, but to {self.positions}")
@@ -63,9 +63,9 @@ class Reader:
         self.consumer.close()
 
 
-def settled(committed: Reader, uncommitted: Reader) -> bool:
+def has_no_open_transaction(committed: Reader, uncommitted: Reader) -> bool:
     """Whether no transaction is left open: everything that is written is stable."""
-    until = time.monotonic() + SETTLE_S
+    until = time.monotonic() + PATIENCE_S
     while time.monotonic() < until:
         try:
             if committed.ends() == uncommitted.ends():

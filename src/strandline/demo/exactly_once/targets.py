@@ -25,16 +25,16 @@ def is_whole(cluster: LocalCluster) -> bool:
 
 
 def is_whole_as_seen_by(node: NodeProcess) -> bool:
-    told = metadata(node)
-    if told is None or not told.topics:
+    answer = metadata(node)
+    if answer is None or not answer.topics:
         return False
-    partitions = [partition for topic in told.topics for partition in topic.partitions]
+    partitions = [partition for topic in answer.topics for partition in topic.partitions]
     return all(p.leader_id > 0 and len(p.isr_nodes) == len(p.replica_nodes) for p in partitions)
 
 
 def leader(cluster: LocalCluster, topic: str, partition: int) -> NodeProcess | None:
-    for told in map(metadata, running(cluster)):
-        for row in told.topics if told else ():
+    for answer in map(metadata, running(cluster)):
+        for row in answer.topics if answer else ():
             for each in row.partitions if row.name == topic else ():
                 if each.partition_index == partition and each.leader_id > 0:
                     return cluster.node(each.leader_id)

@@ -1,11 +1,11 @@
 """What the demonstration has shown, in words, for the terminal and for the page."""
 
-from strandline.demo.exactly_once.play import Outcome
+from strandline.demo.exactly_once.play import ExactlyOnceResult
 
 MARKS = {"kill": ("✗", "bold red"), "back": ("↑", "green"), "ended": ("!", "yellow"), "step": ("·", "bold")}
 
 
-def facts(outcome: Outcome) -> list[tuple[str, str, str]]:
+def facts(outcome: ExactlyOnceResult) -> list[tuple[str, str, str]]:
     """Name, with transactions, without."""
     counts = outcome.with_transactions, outcome.without
 
@@ -26,16 +26,16 @@ def facts(outcome: Outcome) -> list[tuple[str, str, str]]:
     ]
 
 
-def verdict(outcome: Outcome) -> str:
+def verdict(outcome: ExactlyOnceResult) -> str:
     count, without = outcome.with_transactions, outcome.without
     kills = f"{len(outcome.kills)} kills"
     if not outcome.holds:
         return f"Exactly once is not shown: {why_not(outcome)}."
-    told = f"{kills}, and each of {count.transfers:,} transfers is booked exactly once; no money is made or lost."
+    text = f"{kills}, and each of {count.transfers:,} transfers is booked exactly once; no money is made or lost."
     if without.holds:
-        return f"{told} The loop without transactions was lucky: it is right, too."
+        return f"{text} The loop without transactions was lucky: it is right, too."
     wrong = without.transfers - without.once
-    return f"{told} Without transactions {wrong:,} transfers are wrong, {money(without.after - without.before)}."
+    return f"{text} Without transactions {wrong:,} transfers are wrong, {money(without.after - without.before)}."
 
 
 def money(difference: int) -> str:
@@ -44,11 +44,11 @@ def money(difference: int) -> str:
     return f"and {abs(difference):,} of money is {'made' if difference > 0 else 'lost'}"
 
 
-def why_not(outcome: Outcome) -> str:
+def why_not(outcome: ExactlyOnceResult) -> str:
     count = outcome.with_transactions
     if not count.transfers:
         return "nothing was transferred"
-    if not outcome.is_settled:
+    if not outcome.all_ended:
         return "a transaction is still open"
     if outcome.taken_back:
         return f"{outcome.taken_back:,} bookings were read while the loop ran, and are not there in the end"

@@ -32,14 +32,14 @@ def page(off: Story, on: Story) -> str:
 
 def verdict(story: Story) -> str:
     css = "verdict bad" if story.lost else "verdict good"
-    told = f"of {story.acknowledged:,} acknowledged records are gone"
+    text = f"of {story.acknowledged:,} acknowledged records are gone"
     if story.first_lost is not None and story.last_lost is not None:
-        told += f": numbers {story.first_lost:,} to {story.last_lost:,}"
+        text += f": numbers {story.first_lost:,} to {story.last_lost:,}"
     name = "Eligible Leader Replicas " + ("on" if story.is_elr_on else "off")
     return element(
         "div",
         element("h2", escaped(name)),
-        element("p", element("b", f"{story.lost:,}"), element("span", escaped(told)), class_="number"),
+        element("p", element("b", f"{story.lost:,}"), element("span", escaped(text)), class_="number"),
         element("p", escaped(ledger_words(story)), class_="ledger", title="\n".join(story.ledger)),
         class_=css,
     )
@@ -70,7 +70,7 @@ def side(story: Story, moment: Moment, most: int) -> str:
 def row(seen: Seen, most: int) -> str:
     durable = min(seen.durable_end, seen.log_end)
     pieces = (("disk", durable), ("cache", seen.log_end - durable), ("missing", seen.missing))
-    told = f"{seen.log_end:,} records, {durable:,} of them on disk; {seen.missing:,} acknowledged ones are not here"
+    text = f"{seen.log_end:,} records, {durable:,} of them on disk; {seen.missing:,} acknowledged ones are not here"
     bar = element(
         "div",
         *(
@@ -79,7 +79,7 @@ def row(seen: Seen, most: int) -> str:
             if size
         ),
         class_="bar",
-        title=told,
+        title=text,
     )
     state = CONDITIONS[seen.condition]
     return element(

@@ -126,8 +126,8 @@ class Stage(LocalCluster):
     def set_elr(self, level: int) -> None:
         """Switch Eligible Leader Replicas on (1) or off (0), if they are not as wanted."""
         port = self.brokers[0].port
-        told = ask(HOST, port, ApiVersionsRequest(), 4).finalized_features
-        if next((row.max_version_level for row in told if row.name == ELR_FEATURE), 0) == level:
+        features = ask(HOST, port, ApiVersionsRequest(), 4).finalized_features
+        if next((row.max_version_level for row in features if row.name == ELR_FEATURE), 0) == level:
             return
         wish = FeatureUpdateKey(feature=ELR_FEATURE, max_version_level=level, upgrade_type=1 if level else 2)
         answer = ask(HOST, port, UpdateFeaturesRequest(feature_updates=(wish,)), 2)
@@ -167,8 +167,8 @@ class Stage(LocalCluster):
         request = MetadataRequest(topics=(MetadataRequestTopic(name=TOPIC),), allow_auto_topic_creation=False)
 
         def knows(broker: NodeProcess) -> bool:
-            (told,) = ask(HOST, broker.port, request, 12).topics[0].partitions
-            return bool(told.leader_epoch == self.partition(self.image()).leader_epoch)
+            (partition,) = ask(HOST, broker.port, request, 12).topics[0].partitions
+            return bool(partition.leader_epoch == self.partition(self.image()).leader_epoch)
 
         up = [broker for broker in self.brokers if broker.running and broker.node_id not in self.cut_off]
         until("the brokers know it", lambda: all(knows(broker) for broker in up))

@@ -64,8 +64,8 @@ class Story(Value, frozen=True):
     replaced: int  # offsets at which something else is read than what was acknowledged there
     first_lost: int | None  # its number
     last_lost: int | None
-    told_lost: int  # how many records the loss ledger says are lost, exactly
-    told_missing: int  # copies of single brokers that it says were missing, and were copied again
+    ledger_lost: int  # how many records the loss ledger says are lost, exactly
+    ledger_missing: int  # copies of single brokers that it says were missing, and were copied again
     ledger: tuple[str, ...]  # its entries, in words
 
 
@@ -200,8 +200,8 @@ def judged(
         replaced=sum(found.get(offset, number) != number for offset, number in acknowledged),
         first_lost=min(lost, default=None),
         last_lost=max(lost, default=None),
-        told_lost=exactly_lost(ledger.losses),
-        told_missing=missing_copies(ledger.losses),
+        ledger_lost=exactly_lost(ledger.losses),
+        ledger_missing=missing_copies(ledger.losses),
         ledger=tuple(
             f"broker {loss.replica}: {range_words(loss.start, loss.end, loss.certainty)}: {loss.cause}"
             for loss in ledger.losses
@@ -254,11 +254,11 @@ def remark(story: Story, step: str) -> str:
 def ledger_words(story: Story) -> str:
     if not story.ledger:
         return "The loss ledger is empty."
-    told = [f"exactly {story.told_lost:,} records lost"]
-    if story.told_missing:
-        missing = f"{story.told_missing:,} that broker {LAST} missed"
-        told.append(missing if story.lost else f"{missing}, and got again")
-    return f"The loss ledger says: {'; '.join(told)}."
+    parts = [f"exactly {story.ledger_lost:,} records lost"]
+    if story.ledger_missing:
+        missing = f"{story.ledger_missing:,} that broker {LAST} missed"
+        parts.append(missing if story.lost else f"{missing}, and got again")
+    return f"The loss ledger says: {'; '.join(parts)}."
 
 
 def names(brokers: Sequence[int]) -> str:

@@ -5,7 +5,7 @@ from strandline.base.ids import OFFSETS_TOPIC
 from strandline.client.admin.groups.described import AWAY, EMPTY, GroupState, Member
 from strandline.client.brokers import Silence
 from strandline.diagnosis.groups.facts import GroupFacts, count, listed, named, span
-from strandline.diagnosis.situation import Finding, Way
+from strandline.diagnosis.situation import Finding, WayOut
 from strandline.wire.messages.consumer_groups.progress import GroupProgress, MemberDeparture, MemberProgress
 
 RECENT_MS = 600_000  # removals of members that count
@@ -19,24 +19,24 @@ LEFT = "left"
 
 def judge_coordinator(facts: GroupFacts) -> tuple[Finding, ...]:
     """Nothing: it describes the group."""
-    told, node = facts.told, facts.coordinator
-    if isinstance(told, GroupState):
+    answer, node = facts.answer, facts.coordinator
+    if isinstance(answer, GroupState):
         return ()
-    if isinstance(told, Silence):
-        why = (f"broker {node} coordinates it, and {told.why}",)
+    if isinstance(answer, Silence):
+        why = (f"broker {node} coordinates it, and {answer.why}",)
         waits_for = f"broker {node} to answer, or another broker to lead {kept_in(facts)}"
         return (Finding("its coordinator does not answer", why, waits_for, is_missing=True, ways=explained(facts)),)
-    if told is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS:
+    if answer is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS:
         why = (f"broker {node} leads {kept_in(facts)}, and reads it, or waits until its damage there is repaired",)
         waits_for = f"broker {node} to have read {kept_in(facts)}"
         return (Finding("its coordinator is loading", why, waits_for, is_missing=True, ways=explained(facts)),)
-    if told is ErrorCode.NOT_COORDINATOR:
+    if answer is ErrorCode.NOT_COORDINATOR:
         why = (f"broker {node} does not coordinate it any more",)
         return (Finding("its coordinator has moved", why, "the next coordinator: repeat the command", is_missing=True),)
-    return (without_coordinator(facts, told),)
+    return (without_coordinator(facts, answer),)
 
 
-def without_coordinator(facts: GroupFacts, told: ErrorCode) -> Finding:
+def without_coordinator(facts: GroupFacts, answer: ErrorCode) -> Finding:
     keeper, what = facts.keeper, "it has no coordinator"
     if keeper is None:
         why = f"topic {OFFSETS_TOPIC}, which keeps groups, does not exist yet"
@@ -44,7 +44,7 @@ def without_coordinator(facts: GroupFacts, told: ErrorCode) -> Finding:
     if keeper.is_unavailable:
         why = f"{keeper.at} keeps it, and has no leader that is online; so its members can neither join nor commit"
         return Finding(what, (why,), f"a leader of {keeper.at}", True, ways=explained(facts))
-    why = f"broker {keeper.leader} leads {keeper.at}, which keeps it; FindCoordinator answers {told.name}"
+    why = f"broker {keeper.leader} leads {keeper.at}, which keeps it; FindCoordinator answers {answer.name}"
     return Finding(what, (why,), "a coordinator: repeat the command", is_missing=True, ways=explained(facts))
 
 
@@ -52,12 +52,12 @@ def kept_in(facts: GroupFacts) -> str:
     return OFFSETS_TOPIC if facts.keeper is None else str(facts.keeper.at)
 
 
-def explained(facts: GroupFacts) -> tuple[Way, ...]:
+def explained(facts: GroupFacts) -> tuple[WayOut, ...]:
     if facts.keeper is None:
         return ()
     at = facts.keeper.at
     what = f"find out what {at} waits for"
-    return (Way(what, "none", f"strandline explain {at.topic}:{at.partition}{facts.options}"),)
+    return (WayOut(what, "none", f"strandline explain {at.topic}:{at.partition}{facts.options}"),)
 
 
 # --- members that come and go

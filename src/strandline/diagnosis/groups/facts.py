@@ -19,7 +19,7 @@ class GroupFacts(Value, frozen=True):
     group reads, or is subscribed to; `unknown`: topics of these that do not exist."""
 
     group_id: str
-    told: Described
+    answer: Described
     coordinator: int = -1
     keeper: PartitionState | None = None
     brokers: Mapping[int, BrokerAt] = {}

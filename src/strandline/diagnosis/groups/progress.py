@@ -12,7 +12,7 @@ from strandline.diagnosis.situation import Finding, status_of
 
 
 def judge_group(facts: GroupFacts) -> tuple[Finding, ...]:
-    state = facts.told
+    state = facts.answer
     if not isinstance(state, GroupState):
         return judge_coordinator(facts)
     return (
@@ -44,7 +44,7 @@ def lines_of(facts: GroupFacts, findings: tuple[Finding, ...]) -> list[str]:
 
 
 def standing(facts: GroupFacts) -> str:
-    state = facts.told
+    state = facts.answer
     assert isinstance(state, GroupState), "a group without a coordinator has a finding"
     since = "" if state.progress is None else f" for {span(state.progress.in_state_ms)}"
     members = count(len(state.members), "member")
@@ -53,7 +53,7 @@ def standing(facts: GroupFacts) -> str:
 
 
 def as_json(facts: GroupFacts, findings: tuple[Finding, ...]) -> dict[str, Any]:
-    state = facts.told if isinstance(facts.told, GroupState) else None
+    state = facts.answer if isinstance(facts.answer, GroupState) else None
     owners = {} if state is None else state.owners()
     progress = None if state is None else state.progress
     return {

@@ -5,7 +5,7 @@ from strandline.client.admin.groups.described import EMPTY, GroupState, Member
 from strandline.client.admin.groups.offsets import Ends, Position
 from strandline.client.admin.partitions import Place
 from strandline.diagnosis.groups.facts import WATCHED_S, GroupFacts, count, listed, places
-from strandline.diagnosis.situation import Facts, Finding, Way
+from strandline.diagnosis.situation import Facts, Finding, WayOut
 from strandline.diagnosis.transactions import judge_held
 
 
@@ -15,7 +15,7 @@ def judge_topics(facts: GroupFacts, state: GroupState) -> tuple[Finding, ...]:
     for topic in facts.unknown:
         who = [member.named for member in state.members if topic in member.subscribed]
         why = f"subscribed: {listed(who, '; ')}"
-        create = Way(f"create topic {topic}", "none", f"strandline topics create {topic}{facts.options}")
+        create = WayOut(f"create topic {topic}", "none", f"strandline topics create {topic}{facts.options}")
         found.append(Finding(f"topic '{topic}' does not exist", (why,), "the topic", True, ways=(create,)))
     if state.state != "Stable":
         return tuple(found)
@@ -51,7 +51,9 @@ def leaderless(facts: GroupFacts) -> tuple[Finding, ...]:
     if not found:
         return ()
     look = [
-        Way(f"find out why {at} has no leader", "none", f"strandline explain {at.topic}:{at.partition}{facts.options}")
+        WayOut(
+            f"find out why {at} has no leader", "none", f"strandline explain {at.topic}:{at.partition}{facts.options}"
+        )
         for at in found[:5]
     ]
     what = f"{places(found)} cannot be read: no leader is online"
@@ -84,7 +86,7 @@ def outside(facts: GroupFacts, state: GroupState) -> tuple[Finding, ...]:
                 )
             )
         elif committed.offset > ends.end:
-            lost = Way(
+            lost = WayOut(
                 "see which records were lost",
                 "none",
                 f"strandline losses {position.at.topic}:{position.at.partition}{facts.options}",
@@ -94,13 +96,13 @@ def outside(facts: GroupFacts, state: GroupState) -> tuple[Finding, ...]:
     return tuple(found)
 
 
-def reset(facts: GroupFacts, position: Position) -> Way:
+def reset(facts: GroupFacts, position: Position) -> WayOut:
     at = position.at
     command = (
         f"strandline groups reset-offsets --group {facts.group_id} --topic {at.topic}:{at.partition} --to-earliest"
         f"{facts.options}"
     )
-    return Way(
+    return WayOut(
         "while the group has no members: plan to go on at the log's start", "none: what is deleted is gone", command
     )
 

@@ -49,7 +49,7 @@ class Balance:
         self.loads = [sum(map(len, held.values())) for held in present.held]
         self.budget = budget
 
-    def settle(self) -> None:
+    def assign(self) -> None:
         self.place()
         if max(self.loads) - min(self.loads) < 2:
             return  # no chain of moves could make it more even, and no partition has moved

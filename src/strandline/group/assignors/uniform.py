@@ -50,7 +50,7 @@ def assign_equally(present: Present) -> None:
 def assign_by_subscription(present: Present) -> None:
     """How many partitions of each topic each member gets is decided first, and then which."""
     balance = Balance(present)
-    balance.settle()
+    balance.assign()
     for number, topic in enumerate(present.topics):
         owned, counts = balance.owned[number], balance.held[number]
         for member in sorted(owned):

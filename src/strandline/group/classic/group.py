@@ -166,9 +166,9 @@ class Group:
         self.change_protocols(member, asked.protocols)
         member.session_timeout_ms = asked.session_timeout_ms
         member.rebalance_timeout_ms = asked.rebalance_timeout_ms
-        settled = self.state in (State.STABLE, State.COMPLETING_REBALANCE)
+        has_generation = self.state in (State.STABLE, State.COMPLETING_REBALANCE)
         leads_stable = self.state is State.STABLE and member.member_id == self.leader
-        if settled and not changed and not leads_stable:
+        if has_generation and not changed and not leads_stable:
             member.heard(now)
             return [Reply(to, self.join_answer(member))]
         effects = self.release_join(member, ErrorCode.UNKNOWN_MEMBER_ID)  # an older request of the same member

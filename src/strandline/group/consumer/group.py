@@ -69,8 +69,8 @@ class ConsumerGroup:
     def note(self, now: Instant) -> None:
         """The group may have changed."""
         state = self.state
-        is_settled = state in (ConsumerGroupState.EMPTY, ConsumerGroupState.STABLE)
-        self.history.note(state.value if is_settled else "", now)
+        is_stable = state in (ConsumerGroupState.EMPTY, ConsumerGroupState.STABLE)
+        self.history.note(state.value if is_stable else "", now)
 
     def owner_of(self, topic_id: Uuid, partition: int) -> str | None:
         return self.owners.get(topic_id, {}).get(partition)

@@ -160,13 +160,13 @@ def downgraded_with(draft: Draft, holder: Member, new: Member, owned: Partitions
     assignment gives it, it slips into its place. Kafka compares epochs alone; then it could be given a partition that
     another member still has to give back."""
     group = draft.group
-    is_settled = draft.epoch == group.target_epoch and all(
+    is_stable = draft.epoch == group.target_epoch and all(
         member.is_reconciled_to(group.target_epoch)
         for member in group.members.values()
         if member.member_id != holder.member_id
     )
-    moved = moved_on(draft, new, owned) if is_settled else new
-    is_quiet = is_settled and moved.is_reconciled_to(group.target_epoch)
+    moved = moved_on(draft, new, owned) if is_stable else new
+    is_quiet = is_stable and moved.is_reconciled_to(group.target_epoch)
     records = replaced(group, holder, moved, draft.config, draft.image, now, must_rebalance=not is_quiet)
     if records is None:
         return None

@@ -59,7 +59,7 @@ def upgraded(group: Group, config: GroupConfig, image: Image) -> ConsumerGroup |
             "an unsupported custom assignor is in use. Please refer to the documentation or switch to a default "
             "assignor before re-attempting the upgrade",
         )
-    for member, claimed in settled(members):
+    for member, claimed in with_one_owner(members):
         made.target[member.member_id] = {topic_id: frozenset(them) for topic_id, them in member.assigned.items()}
         made.put(must_give_back(member, claimed))
     made.epoch = made.target_epoch = group.generation  # guard: upgrade-begins-anew
@@ -124,7 +124,7 @@ def classic_metadata(session_timeout_ms: int, protocols: dict[str, bytes]) -> Cl
     )
 
 
-def settled(members: list[tuple[Member, Partitions]]) -> list[tuple[Member, Held]]:
+def with_one_owner(members: list[tuple[Member, Partitions]]) -> list[tuple[Member, Held]]:
     """Each partition has one owner from here on: the first to whom it was assigned, else the first who claims it."""
     taken: set[tuple[Uuid, int]] = set()
     found = []

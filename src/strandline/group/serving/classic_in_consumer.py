@@ -228,8 +228,8 @@ class ClassicInConsumer:
         if not gone:
             return answer(ErrorCode.NONE)
         records = self.heartbeats.without(group, gone, now)
-        told = zip(leaving, found, strict=True)
-        reasons = {who.member_id: why_left(identity) for identity, who in told if isinstance(who, Member)}
+        results = zip(leaving, found, strict=True)
+        reasons = {who.member_id: why_left(identity) for identity, who in results if isinstance(who, Member)}
         error, effects = self.heartbeats.write(shard, group.group_id, records, answer, now, reasons)
         return effects if error is ErrorCode.NONE else effects + answer(error)
 

@@ -122,8 +122,8 @@ class ConsumerHeartbeats:
     ) -> list[Effect]:
         def answer(error: ErrorCode) -> list[Effect]:
             if error is not ErrorCode.NONE:
-                told = membership_error(error)
-                return refusal(received, Refused(told, message_of(told)))
+                code = membership_error(error)
+                return refusal(received, Refused(code, message_of(code)))
             return [Reply(received.to, plan.answer)]
 
         records = (*was_classic(shard, group), *plan.records)

@@ -54,8 +54,8 @@ class Transactional:
         why = shard if isinstance(shard, ErrorCode) else why_not_commit(shard, request, known)
 
         def answer(error: ErrorCode) -> list[Effect]:
-            told = ErrorCode.COORDINATOR_NOT_AVAILABLE if error is LOADING and version < LOADING_KNOWN else error
-            return [Reply(received.to, answers.committed(request, told, self.config, known))]
+            code = ErrorCode.COORDINATOR_NOT_AVAILABLE if error is LOADING and version < LOADING_KNOWN else error
+            return [Reply(received.to, answers.committed(request, code, self.config, known))]
 
         if why is not None or isinstance(shard, ErrorCode):
             return answer(why or ErrorCode.NONE)

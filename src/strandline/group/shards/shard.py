@@ -265,7 +265,7 @@ class Shard:
     def knows(self, group_id: str) -> bool:
         return group_id in self.groups or group_id in self.offsets or group_id in self.pending.groups
 
-    def loners(self) -> list[str]:
+    def simple_groups(self) -> list[str]:
         """Groups that only ever committed offsets, or are about to."""
         return [one for one in dict.fromkeys([*self.offsets, *self.pending.groups]) if one not in self.groups]
 

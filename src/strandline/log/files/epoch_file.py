@@ -42,7 +42,7 @@ class EpochFile:
         if self.is_behind:
             self.save()
 
-    def settle(self) -> None:
+    def save_if_different(self) -> None:
         """Before a clean stop, which vouches for the file: it has what the process knows, whatever lay there."""
         content = self.disk.read_file(self.path)
         if content != format_epochs(self.epochs.entries) and (content is not None or self.epochs.entries):

@@ -74,7 +74,7 @@ def load_segments(
         if following is not None:
             # Indexes that were built anew must be as durable as the segment before it is trusted again: the medium may
             # still have others, of batches that a truncation took.
-            unsynced.add(*segment.settle())
+            unsynced.add(*segment.flush_indexes())
             segment.release()
         if not whole:
             drop_files(segments, bases[at + 1 :], interval_bytes)

@@ -331,13 +331,13 @@ class StoredLog:
         others = self.unsynced_others.name(self.log_end_offset)
         return (*self.segments.unsynced_paths(self.recovery_point), *others)
 
-    def settle(self) -> tuple[str, ...]:
+    def write_all(self) -> tuple[str, ...]:
         """Before a clean stop, after which nothing is checked: write everything; what must be synced for that."""
-        self.epoch_file.settle()
+        self.epoch_file.save_if_different()
         self.active.seal()
         self.producer_state.take(self.log_end_offset)
         assert not self.epoch_file.is_behind, "a clean stop leaves nothing unwritten"
-        indexes = self.segments.settle()
+        indexes = self.segments.flush_indexes()
         return (*self.unsynced(), *indexes)
 
     def mark_synced(self, offset: int) -> None:

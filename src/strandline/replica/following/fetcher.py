@@ -48,7 +48,7 @@ class Wake:
 
     def expire(self, now: Instant) -> list[Effect]:
         self.done = True
-        return self.fetcher.woken(self, now)
+        return self.fetcher.wake_up(self, now)
 
 
 class Fetcher:
@@ -338,7 +338,7 @@ class Fetcher:
             self.pause = Wake(self, None)
             self.host.timers.push(now + span_ms, self.pause)
 
-    def woken(self, wake: Wake, now: Instant) -> list[Effect]:
+    def wake_up(self, wake: Wake, now: Instant) -> list[Effect]:
         if wake.at is None:
             self.pause = None
         else:

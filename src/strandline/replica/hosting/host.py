@@ -25,7 +25,7 @@ from strandline.replica.hosting.hosted_partitions import HostedPartitions
 from strandline.replica.hosting.leader import Cluster
 from strandline.replica.hosting.ledger import Ledger
 from strandline.replica.hosting.suspects import Suspects
-from strandline.replica.hosting.wholeness import Whole
+from strandline.replica.hosting.wholeness import WholeLogs
 from strandline.replica.hosting.withdrawals import Withdrawals
 
 
@@ -42,7 +42,7 @@ class Host:
         self.directories = directories
         self.ledger = ledger
         self.withdrawals = Withdrawals(me)
-        self.whole = Whole(ledger.disk)
+        self.whole = WholeLogs(ledger.disk)
         self.partitions = HostedPartitions()
         # Replicas of this broker in directories that are offline, and the ids of these.
         self.absent: dict[TopicIdPartition, Uuid] = {}

@@ -71,7 +71,7 @@ class Line(msgspec.Struct, frozen=True, rename="camel"):
     cause: str
 
 
-class Head(msgspec.Struct, frozen=True, rename="camel"):
+class LedgerHeader(msgspec.Struct, frozen=True, rename="camel"):
     """The first line of the file."""
 
     version: int
@@ -79,24 +79,24 @@ class Head(msgspec.Struct, frozen=True, rename="camel"):
     earlier_records: int = 0
 
 
-class Book:
+class LedgerFile:
     """One directory's ledger. Lines are kept as they were found, with fields that we may not know."""
 
     __slots__ = ("entries", "head")
 
     def __init__(self) -> None:
-        self.head = Head(VERSION)
+        self.head = LedgerHeader(VERSION)
         self.entries: list[tuple[Lost, bytes]] = []
 
     def content(self) -> bytes:
         return b"".join(line + b"\n" for line in [msgspec.json.encode(self.head), *(line for _, line in self.entries)])
 
-    def with_more(self, lost: Iterable[Lost]) -> "Book":
-        book = Book()
+    def with_more(self, lost: Iterable[Lost]) -> "LedgerFile":
+        book = LedgerFile()
         every = [*self.entries, *((one, line_of(one)) for one in lost)]
         gone, book.entries = every[:-LINES_MAX], every[-LINES_MAX:]
         assert len(gone) + len(book.entries) == len(every)
-        book.head = Head(
+        book.head = LedgerHeader(
             VERSION,
             earlier_events=self.head.earlier_events + len(gone),
             earlier_records=self.head.earlier_records + sum(one.records for one, _ in gone),
@@ -107,7 +107,7 @@ class Book:
 class Ledger:
     def __init__(self, disk: Disk) -> None:
         self.disk = disk
-        self.books: dict[str, Book] = {}  # by directory; of one that has failed, what was read and written before
+        self.books: dict[str, LedgerFile] = {}  # by directory; of one that has failed, what was read and written before
         self.latest: dict[TopicIdPartition, Together] = {}  # of each partition
         self.news: dict[str, None] = {}  # directories with events since `is_news` was last called
 
@@ -119,9 +119,9 @@ class Ledger:
         path = f"{directory}/{FILE}"
         content = self.disk.read_file(path)
         if content is None:
-            self.books[directory] = Book()
+            self.books[directory] = LedgerFile()
             return []
-        found = Book()
+        found = LedgerFile()
         unreadable = read(found, content)
         book = self.books[directory] = found.with_more(())
         self.latest |= latest_of(lost for lost, _ in book.entries)
@@ -146,7 +146,7 @@ class Ledger:
             together[key] = None
         if not new:
             return []
-        book = self.books.get(directory, Book()).with_more(new)
+        book = self.books.get(directory, LedgerFile()).with_more(new)
         assert len(book.entries) <= LINES_MAX
         self.disk.save(f"{directory}/{FILE}", book.content())
         self.books[directory] = book
@@ -227,7 +227,7 @@ def line_of(lost: Lost) -> bytes:
     )
 
 
-def read(book: Book, content: bytes) -> list[bytes]:
+def read(book: LedgerFile, content: bytes) -> list[bytes]:
     """Fill `book`; returns the lines that make no sense."""
     unreadable: list[bytes] = []
     for number, line in enumerate(content.split(b"\n")):
@@ -242,8 +242,8 @@ def read(book: Book, content: bytes) -> list[bytes]:
     return unreadable
 
 
-def head_in(line: bytes) -> Head | None:
-    head = decoded(line, Head)
+def head_in(line: bytes) -> LedgerHeader | None:
+    head = decoded(line, LedgerHeader)
     sound = head is not None and head.version == VERSION and head.earlier_events >= 0 and head.earlier_records >= 0
     return head if sound else None
 

@@ -24,7 +24,7 @@ from strandline.log.evidence.wholeness import FILE, Vouched, distrust, page_of
 from strandline.metadata.image import Partition
 
 
-class Whole:
+class WholeLogs:
     def __init__(self, disk: Disk) -> None:
         self.disk = disk
         self.logs: dict[TopicIdPartition, str] = {}  # and the path of their directory

@@ -304,13 +304,13 @@ class Producing:
         parked.held += 1
 
         def done(error: ErrorCode, now: Instant) -> list[Effect]:
-            told = for_producer(error, parked.to.api_version)
-            if part.done or told in COMES_AGAIN:
+            code = for_producer(error, parked.to.api_version)
+            if part.done or code in COMES_AGAIN:
                 self.awaited.refused(called(topic, data), records, now)
             if part.done:
                 return []  # its time is up
-            if told is not NONE:
-                return part.complete(told, now)
+            if code is not NONE:
+                return part.complete(code, now)
             effects: list[Effect] = []
             found = self.write(parked, topic, data, hosted, leader, effects, now, was_held=True)
             if isinstance(found, Part):

@@ -119,15 +119,15 @@ class Storage:
         """At shutdown: everything durable, and the checkpoints say so."""
         for log_dir in list(self.host.directories.live):
             # All at once: one disk can make many files durable in hardly more time than one.
-            settled = self.checkpoints.in_directory(log_dir)
+            here = self.checkpoints.in_directory(log_dir)
             try:
-                paths = dict.fromkeys(path for hosted in settled for path in hosted.log.settle())
+                paths = dict.fromkeys(path for hosted in here for path in hosted.log.write_all())
                 self.disk.sync(list(paths))
-                for hosted in settled:
+                for hosted in here:
                     hosted.log.mark_synced(hosted.log.log_end_offset)
             except DiskError as error:
                 self.host.fail(log_dir, error)
             else:
-                assert all(hosted.log.recovery_point == hosted.log.log_end_offset for hosted in settled)
+                assert all(hosted.log.recovery_point == hosted.log.log_end_offset for hosted in here)
         self.checkpoints.save_all()
         self.host.whole.save(durably=True)

@@ -80,8 +80,8 @@ class Introduction:
     def prove(self, challenge: bytes) -> bytes:
         """Salt and iterations are known before. So a stranger can neither have it prove what another node asks for, nor
         make it hash for seconds while the node's loop stands still."""
-        told = attributes(challenge)
-        if told.get("i") != str(ITERATIONS) or told.get("s") != b64encode(salt_of(self.node)).decode():
+        sent = attributes(challenge)
+        if sent.get("i") != str(ITERATIONS) or sent.get("s") != b64encode(salt_of(self.node)).decode():
             raise ValueError(f"it is not node {self.node}")
         return self.scram.final(challenge, self.secret.salted_for(self.node))
 

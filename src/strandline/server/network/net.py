@@ -127,8 +127,8 @@ class Connection(Session, Unsent):
 
     def encrypted(self, tls: ListenerTls) -> None:
         encrypted = Encrypted(self.transport, WRITE_BUFFER_BYTES, self.pause_writing, self.resume_writing)
-        told: Any = self  # uvloop's calls are about the inner transport from now on
-        told.pause_writing, told.resume_writing = encrypted.block, encrypted.unblock
+        inner: Any = self  # uvloop's calls are about the inner transport from now on
+        inner.pause_writing, inner.resume_writing = encrypted.block, encrypted.unblock
         self.transport, self.write = encrypted, encrypted.writelines
         if self.must_authenticate:
             return  # its principal is what it proves by SASL; a certificate only lets it in (KIP-684)

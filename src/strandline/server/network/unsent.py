@@ -21,7 +21,7 @@ from strandline.server.network.framing import Framed
 
 WRITE_BUFFER_BYTES = 1024 * 1024
 SMALL_BYTES = 1024  # answers up to here are not counted while they wait for an earlier one
-SETTLE_S, SETTLE_S_MAX = 0.05, 5.0
+POLL_S, POLL_S_MAX = 0.05, 5.0
 
 Slot = Sequence[Buffer] | None  # None until the node has replied
 
@@ -50,7 +50,7 @@ class Unsent(Framed):
     unsent = 0  # bytes of answers in the transport, at their most
     seen_unsent = 0  # at the last look of `Watch`
     stalled_looks = 0  # since when nothing was sent
-    is_settling = False
+    is_polling = False
 
     @property
     def held(self) -> int:
@@ -94,26 +94,26 @@ class Unsent(Framed):
     def resume_writing(self) -> None:
         self.writable = True
         self.owner.loop.call_soon(self.resume)
-        self.settle()
+        self.release_sent()
 
-    def settle(self, pause_s: float = SETTLE_S) -> None:
+    def release_sent(self, pause_s: float = POLL_S) -> None:
         """Nothing is counted any more once all is sent: looks for that, if more may be written."""
-        if self.unsent and self.writable and not self.is_settling:
+        if self.unsent and self.writable and not self.is_polling:
             if self.transport.get_write_buffer_size() == 0:
                 self.owner.answers.release(self.unsent)
                 self.unsent = 0
             else:
-                self.is_settling = True
-                self.owner.loop.call_later(pause_s, self.settle_again, min(2 * pause_s, SETTLE_S_MAX))
+                self.is_polling = True
+                self.owner.loop.call_later(pause_s, self.release_sent_again, min(2 * pause_s, POLL_S_MAX))
 
-    def settle_again(self, pause_s: float) -> None:
-        self.is_settling = False
-        self.settle(pause_s)
+    def release_sent_again(self, pause_s: float) -> None:
+        self.is_polling = False
+        self.release_sent(pause_s)
 
     def count_unsent(self) -> None:
         """Although more may be written."""
         self.unsent_grew()
-        self.settle()
+        self.release_sent()
 
     def stop(self) -> None:
         """Read nothing more for now."""

@@ -65,7 +65,7 @@ class Watched(Protocol):
     def refuse(self, why: str) -> None: ...
 
 
-class Watcheds(Protocol):
+class Connections(Protocol):
     """All connections, and what they share."""
 
     loop: asyncio.AbstractEventLoop
@@ -79,7 +79,7 @@ class Watcheds(Protocol):
 
 
 class Watch:
-    def __init__(self, net: Watcheds, setup_ms_max: int, idle_ms_max: int) -> None:
+    def __init__(self, net: Connections, setup_ms_max: int, idle_ms_max: int) -> None:
         """0 or less: no bound."""
         self.net = net
         self.setup_ms_max = setup_ms_max

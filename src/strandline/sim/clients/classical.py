@@ -48,16 +48,16 @@ Asking = Generator[Any, Any, Any]
 
 
 class Classical(Coordinated):
-    """`topic`: the one in which it commits, which is never deleted. `told`: what the group knows to be committed
+    """`topic`: the one in which it commits, which is never deleted. `committed`: what the group knows to be committed
     there, by partition."""
 
     def __init__(
-        self, stage: Stage, name: str, group: str, topic: str, habits: Habits, told: dict[int, int], strategy: str
+        self, stage: Stage, name: str, group: str, topic: str, habits: Habits, committed: dict[int, int], strategy: str
     ) -> None:
         super().__init__(stage, name, group, topic)
         assert all(isinstance(one, tuple) for one in habits.interests), "it has no expressions"
         self.habits = habits
-        self.told = told
+        self.committed = committed
         self.strategy = strategy
         self.subscription = habits.interests[0]
         self.member_id, self.generation = "", -1
@@ -222,7 +222,7 @@ class Classical(Coordinated):
                 yield from self.look()
             if self.is_steady or self.rng.randrange(20):
                 pass
-            elif (yield from self.whim()):
+            elif (yield from self.change_something()):
                 return
             if (self.subscription, self.topics) != self.joined_with:
                 return  # it joins again, as the leader must
@@ -248,9 +248,9 @@ class Classical(Coordinated):
             if committed is None:
                 return True
             if committed < 0 and self.stage.was_removed(self.group, self.topic, partition):
-                self.told.pop(partition, None)
+                self.committed.pop(partition, None)
             self.positions[partition] = committed
-        position, told = self.positions[partition] + 1, self.told.get(partition, -1)
+        position, committed = self.positions[partition] + 1, self.committed.get(partition, -1)
         if (yield from self.find_coordinator()) is None:
             return True
         error = yield from self.commit(partition, position, self.generation, self.member_id, self.habits.instance_id)
@@ -262,16 +262,16 @@ class Classical(Coordinated):
             else:
                 self.refused(error)
             return error not in (None, E.REBALANCE_IN_PROGRESS, E.ILLEGAL_GENERATION, *GONE)
-        told = self.told.get(partition, -1)
+        committed = self.committed.get(partition, -1)
         if not self.stage.is_exceeded(OFFSETS_TOPIC):
-            what = f"{self.name} set {self.group}'s position in {partition} back from {told} to {position}"
-            assert position > told, f"{what}, in generation {self.generation}"
+            what = f"{self.name} set {self.group}'s position in {partition} back from {committed} to {position}"
+            assert position > committed, f"{what}, in generation {self.generation}"
         self.positions[partition] = position
-        self.told[partition] = max(told, position)
+        self.committed[partition] = max(committed, position)
         self.acked += 1
         return True
 
-    def whim(self) -> Asking:
+    def change_something(self) -> Asking:
         """True: it is no member any more."""
         match self.rng.randrange(4):
             case 0:

@@ -127,7 +127,7 @@ class Committer(Coordinated):
         )
 
 
-class Lapsed(Coordinated):
+class CommittedOnce(Coordinated):
     """A group that commits once, and is gone: now and then somebody looks whether its offset is still there."""
 
     def __init__(self, stage: Stage, name: str, topic: str) -> None:

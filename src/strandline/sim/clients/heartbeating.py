@@ -55,13 +55,15 @@ class Habits(Value, frozen=True):
 
 
 class Heartbeating(Coordinated):
-    """`topic`: the one in which it commits, which is never deleted. `told`: what the group knows to be committed
+    """`topic`: the one in which it commits, which is never deleted. `committed`: what the group knows to be committed
     there, by partition."""
 
-    def __init__(self, stage: Stage, name: str, group: str, topic: str, habits: Habits, told: dict[int, int]) -> None:
+    def __init__(
+        self, stage: Stage, name: str, group: str, topic: str, habits: Habits, committed: dict[int, int]
+    ) -> None:
         super().__init__(stage, name, group, topic)
         self.habits = habits
-        self.told = told
+        self.committed = committed
         self.topic_id: Uuid | None = None
         self.subscription = habits.interests[0]
         self.member_id, self.epoch = self.new_id(), 0
@@ -91,7 +93,7 @@ class Heartbeating(Coordinated):
             if (yield from self.beat()):
                 self.reconcile()
                 yield from self.work()
-                yield from self.whim()
+                yield from self.change_something()
             yield self.pause(self.habits.heartbeat_ms // 2, self.habits.heartbeat_ms * 3 // 2)
         self.report(
             f"was told {self.acked} times that a position is committed, and gave back {self.revoked} partitions"
@@ -226,12 +228,12 @@ class Heartbeating(Coordinated):
             # It may be in the log all the same, and come to be committed.
             self.positions.pop(at, None)
             return
-        told = self.told.get(at[1], -1)
+        committed = self.committed.get(at[1], -1)
         if not self.stage.is_exceeded(OFFSETS_TOPIC):
-            what = f"{self.name} set {self.group}'s position in {at[1]} back from {told} to {position}"
-            assert position > told, f"{what}, in epoch {self.epoch}"
+            what = f"{self.name} set {self.group}'s position in {at[1]} back from {committed} to {position}"
+            assert position > committed, f"{what}, in epoch {self.epoch}"
         self.positions[at] = position
-        self.told[at[1]] = max(told, position)
+        self.committed[at[1]] = max(committed, position)
         self.acked += 1
 
     def commit_of(self, at: At, position: int, epoch: int) -> OffsetCommitRequest:
@@ -246,7 +248,7 @@ class Heartbeating(Coordinated):
 
     # --- what it does beside that
 
-    def whim(self) -> Asking:
+    def change_something(self) -> Asking:
         if self.is_steady:
             return
         if len(self.epochs) == PAST_MAX and self.rng.randrange(6) == 0:

@@ -32,12 +32,12 @@ class Member(Coordinated):
         name: str,
         group: str,
         topic: str,
-        told: dict[int, int],
+        committed: dict[int, int],
         instance: str = "",
         session_ms: int = SESSION_MS,
     ) -> None:
         super().__init__(stage, name, group, topic)
-        self.told = told  # by partition: what the group knows to be committed, by an answer or by a read
+        self.committed = committed  # by partition: what the group knows to be committed, by an answer or by a read
         self.instance_id = instance or None
         self.session_ms = session_ms
         self.member_id, self.generation = "", -1
@@ -103,9 +103,9 @@ class Member(Coordinated):
             if answer is None:
                 return False
             if answer < 0 and self.stage.was_removed(self.group, self.topic, partition):
-                self.told.pop(partition, None)
+                self.committed.pop(partition, None)
             self.positions[partition] = max(self.positions[partition], answer)
-            self.told[partition] = max(self.told.get(partition, -1), answer)
+            self.committed[partition] = max(self.committed.get(partition, -1), answer)
         return True
 
     def work(self) -> Asking:
@@ -123,7 +123,7 @@ class Member(Coordinated):
             yield self.pause(20, 120)
 
     def advance(self, partition: int) -> Asking:
-        position, told = self.positions[partition] + 1, self.told.get(partition, -1)
+        position, committed = self.positions[partition] + 1, self.committed.get(partition, -1)
         if (yield from self.find_coordinator()) is None:
             return False
         error = yield from self.commit(partition, position, self.generation, self.member_id, self.instance_id)
@@ -131,10 +131,10 @@ class Member(Coordinated):
             self.refused(error)
             return False
         if not self.stage.is_exceeded(OFFSETS_TOPIC):
-            what = f"{self.name} set {self.group}'s position in {partition} back from {told} to {position}"
-            assert position > told, f"{what}, in generation {self.generation}"
+            what = f"{self.name} set {self.group}'s position in {partition} back from {committed} to {position}"
+            assert position > committed, f"{what}, in generation {self.generation}"
         self.positions[partition] = position
-        self.told[partition] = max(self.told.get(partition, -1), position)
+        self.committed[partition] = max(self.committed.get(partition, -1), position)
         self.acked += 1
         return True
 

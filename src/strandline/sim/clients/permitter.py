@@ -25,8 +25,10 @@ from strandline.wire.messages.security.describe_acls import DescribeAclsRequest
 
 VERSION, TIMEOUT_MS = 3, 500  # the next change does not wait for a node that is down
 EXTRAS_MAX = 4  # denials at a time
-SETTLED = 4  # looks in a row that must find the basis and nothing else: a request that nobody answered may come late
-SETTLE_MS = 1_000
+FOUND_TIMES = (
+    4  # looks in a row that must find the basis and nothing else: a request that nobody answered may come late
+)
+LOOK_MS = 1_000
 TOPIC, GROUP, ID, CLUSTER = (
     ResourceType.TOPIC,
     ResourceType.GROUP,
@@ -84,7 +86,7 @@ class Permitter(Client):
             if self.may_change and self.pause_ms:
                 yield from self.change()
             yield self.pause(1, 2 * max(self.pause_ms, 10))
-        yield from self.settle()
+        yield from self.restore_basis()
 
     def change(self) -> Life:
         """One ACL more or less."""
@@ -115,16 +117,16 @@ class Permitter(Client):
         permission = AclPermission.DENY if is_denied else AclPermission.ALLOW
         return acl(kind, name, who, rng.choice(OPERATIONS[kind]), permission, pattern)
 
-    def settle(self) -> Life:
-        settled = 0
-        while settled < SETTLED:
+    def restore_basis(self) -> Life:
+        found = 0
+        while found < FOUND_TIMES:
             if (yield from self.is_there(self.basis)):
-                settled += 1
+                found += 1
             else:
-                settled = 0
+                found = 0
                 yield from self.delete_all()
                 yield from self.create(self.basis)
-            yield SETTLE_MS
+            yield LOOK_MS
 
     # --- requests
 

@@ -16,11 +16,11 @@ Asking = Generator[Any, Any, Any]
 
 class Rolling(Client):
     def __init__(
-        self, stage: Stage, name: str, group: str, topic: str, habits: Habits, told: dict[int, int], strategy: str
+        self, stage: Stage, name: str, group: str, topic: str, habits: Habits, committed: dict[int, int], strategy: str
     ) -> None:
         super().__init__(stage, name)
-        self.newer = Heartbeating(stage, f"{name}-newer", group, topic, habits, told)
-        self.older = Classical(stage, f"{name}-older", group, topic, habits, told, strategy)
+        self.newer = Heartbeating(stage, f"{name}-newer", group, topic, habits, committed)
+        self.older = Classical(stage, f"{name}-older", group, topic, habits, committed, strategy)
         self.now: Heartbeating | Classical = self.older
         self.next: Heartbeating | Classical = self.older
         self.is_killed = False  # when it is to be the other one

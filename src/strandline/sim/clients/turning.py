@@ -14,9 +14,9 @@ TRIES, ROUNDS = 40, (2, 8)
 class Turning(Client):
     def __init__(self, stage: Stage, name: str, group: str, topic: str) -> None:
         super().__init__(stage, name)
-        told: dict[int, int] = {}
-        self.newer = Heartbeating(stage, f"{name}-newer", group, topic, Habits(interests=((topic,),)), told)
-        self.older = Member(stage, f"{name}-older", group, topic, told)
+        committed: dict[int, int] = {}
+        self.newer = Heartbeating(stage, f"{name}-newer", group, topic, Habits(interests=((topic,),)), committed)
+        self.older = Member(stage, f"{name}-older", group, topic, committed)
         self.turns = 0  # how often it has committed in a protocol, and left
 
     def live(self) -> Life:

@@ -42,7 +42,7 @@ from strandline.sim.model.state import (
     SPARE,
     STOPPED,
     TOPIC_ID,
-    UNTOLD,
+    UNREPORTED,
     Ids,
     State,
 )
@@ -81,7 +81,7 @@ class Kind(Enum):
     BEGINS_EMPTY = "begins empty"
 
 
-TELLS = (Kind.TORN_START, Kind.FINDS)
+REPORTS = (Kind.TORN_START, Kind.FINDS)
 STARTS = (Kind.CLEAN, Kind.UNCLEAN_START, Kind.TORN_START)
 LIVES = (Kind.FENCE, Kind.UNFENCE, Kind.SHUT_DOWN, *STARTS, Kind.UNREGISTER, Kind.FINDS)  # of one broker, `node`
 # What the broker had is gone.
@@ -160,7 +160,7 @@ def lives(state: State, setup: Setup) -> Iterator[Event]:
 
 
 def stores(state: State, node: int) -> bool:
-    return node in state.replicas and state.places[node - 1] != UNTOLD
+    return node in state.replicas and state.places[node - 1] != UNREPORTED
 
 
 def placements(state: State, node: int) -> Iterator[Event]:

@@ -161,14 +161,14 @@ class Search(BreadthFirst[State, Origin]):
     def explain(self, seen: Seen, last: Step, why: str) -> list[str]:
         """The way from the first state to the violation, with the brokers' original names."""
         original = tuple(range(self.setup.brokers + 1))
-        told: list[Transition] = []
+        passed: list[Transition] = []
         for parent, origin in self.path(seen.reached):
             step = self.tried(self.seen(parent, origin.seen), origin.event)
-            told.append(Transition(step, original, origin.first))
+            passed.append(Transition(step, original, origin.first))
             back = dict(zip(origin.names, original, strict=True))
             original = tuple(back[n] for n in range(len(original)))
-        told.append(Transition(last, original, seen.first))
-        return transcript(self.setup, told, why)
+        passed.append(Transition(last, original, seen.first))
+        return transcript(self.setup, passed, why)
 
 
 def bears(step: Step) -> bool:

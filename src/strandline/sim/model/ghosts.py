@@ -15,7 +15,7 @@ and a reassignment by which min ISR counts more replicas, or fewer.
 
 from strandline.sim.model.events import LOSSES, Event, Kind
 from strandline.sim.model.setup import Setup
-from strandline.sim.model.state import NO_ONE, UNSETTLED, State
+from strandline.sim.model.state import NO_ONE, UNDECIDED, State
 
 
 def holders(setup: Setup, event: Event, old: State, new: State) -> set[int]:
@@ -48,8 +48,8 @@ def ghosts(setup: Setup, event: Event, old: State, new: State) -> tuple[int, boo
     minimum = new.effective_min_isr
     if len(new.isr) >= minimum:
         return 0, True
-    if old.lossy == UNSETTLED or event.kind is Kind.MIN_ISR or unclean_leader(setup, event, old, new) != NO_ONE:
-        return UNSETTLED, True
+    if old.lossy == UNDECIDED or event.kind is Kind.MIN_ISR or unclean_leader(setup, event, old, new) != NO_ONE:
+        return UNDECIDED, True
     is_loss = event.kind in LOSSES and event.node in (*old.isr, *old.elr)
     remembers = old.remembers and set(old.last_known) <= set(new.replicas)
     return min(old.lossy + is_loss, minimum), remembers

@@ -16,11 +16,11 @@ from typing import Any
 from strandline.base.ids import NodeId
 from strandline.metadata.image import RECOVERED, RECOVERING
 from strandline.sim.model.electing import ELECTING, naming, why_last_leader_wrong, why_still_leaderless
-from strandline.sim.model.events import LOSSES, MOVES, PLACES, STARTS, TELLS, Kind
+from strandline.sim.model.events import LOSSES, MOVES, PLACES, REPORTS, STARTS, Kind
 from strandline.sim.model.ghosts import holders, unclean_leader
 from strandline.sim.model.requests import StaleProposal
 from strandline.sim.model.setup import Setup
-from strandline.sim.model.state import LEADER_EPOCH, NEXT_OFFSET, NO_ONE, PARTITION_EPOCH, UNSETTLED, State
+from strandline.sim.model.state import LEADER_EPOCH, NEXT_OFFSET, NO_ONE, PARTITION_EPOCH, UNDECIDED, State
 from strandline.sim.model.step import Step
 
 # --- of a transition
@@ -31,7 +31,7 @@ def why_not_silent(step: Step) -> str | None:
     if step.event.kind is Kind.STALE and step.records:
         assert isinstance(step.event.how, StaleProposal)
         return f"a proposal {step.event.how.value} was accepted"
-    if not step.is_changed or step.event.kind in (Kind.REORDER, *PLACES, *TELLS) or has_renewed_epoch(step):
+    if not step.is_changed or step.event.kind in (Kind.REORDER, *PLACES, *REPORTS) or has_renewed_epoch(step):
         return None  # Where a replica lies is written, too, and what it lost: no part of the shape.
     if shape(step.old) == shape(step.new):
         return "the partition was written although nothing changes"
@@ -85,8 +85,8 @@ def why_epochs_wrong(step: Step) -> str | None:
     opened = partition.leader_epoch - LEADER_EPOCH
     counts_more = new.effective_min_isr > old.effective(new.min_isr)
     has_lost = not set(old.replicas) <= set(new.replicas)
-    has_told = step.event.kind in TELLS and step.is_changed
-    must_open = new.leader != old.leader or (new.leader > 0 and (has_lost or counts_more or has_told))
+    has_reported = step.event.kind in REPORTS and step.is_changed
+    must_open = new.leader != old.leader or (new.leader > 0 and (has_lost or counts_more or has_reported))
     if step.event.kind is not Kind.REORDER and opened != must_open:
         return f"the leader epoch grew by {opened}, and should by {int(must_open)}"
     if step.event.kind in STARTS:
@@ -225,10 +225,10 @@ def why_too_few(state: State) -> str | None:
     """KIP-966: |ISR| + |ELR| + lossy shutdowns ≥ min ISR, so with at most min ISR − 1 of these somebody is electable,
     and has everything. And MinIsrRecoveryQuorum: who lost its tail is remembered. See `ghosts` for how long."""
     minimum, electable = state.effective_min_isr, len(state.isr) + len(state.elr)
-    if state.lossy != UNSETTLED and electable + state.lossy < minimum:
+    if state.lossy != UNDECIDED and electable + state.lossy < minimum:
         losses = f"{state.lossy} lossy shutdowns"
         return f"ISR and ELR have {electable} members after {losses}, and min ISR is {minimum}"
-    enough = minimum if state.lossy != UNSETTLED and state.remembers else 1
+    enough = minimum if state.lossy != UNDECIDED and state.remembers else 1
     if electable + len(state.last_known) < enough:
         return f"ISR, ELR and last known ELR have fewer than {enough} members together"
     return None

@@ -10,13 +10,13 @@ A state stands for all that differ from it only in the brokers' names (`renaming
     which replicas may be put in any order at any time, and events are tried with every replica in the first place.
 
 Where brokers have log directories, each has two, and a replica's place says what the metadata's directory of it is
-worth: HERE (one that the broker has), AWAY (one that it has not, or no longer), UNTOLD (it has not said yet). Which of
-two directories a replica lies in makes no difference, so one that has moved is HERE as before.
+worth: HERE (one that the broker has), AWAY (one that it has not, or no longer), UNREPORTED (not yet). Which of two
+directories a replica lies in makes no difference, so one that has moved is HERE as before.
 
 Besides the metadata a state has three ghosts, of which the controller knows nothing. Two are about the time since the
 ISR was last large enough:
   - `lossy`: how many members of ISR and ELR have lost their tails since (lossy shutdowns, unregistrations, replicas
-    that began anew in another directory), or UNSETTLED: since then min ISR has changed, or an election was unclean;
+    that began anew in another directory), or UNDECIDED: since then min ISR has changed, or an election was unclean;
   - `remembers`: no reassignment since has taken away a replica of the last known ELR;
   - `known_min`: the lowest effective min ISR that the leader may believe in when its next proposal is answered. The
     answer does not come through the metadata log, and may overtake it; but a proposal of this partition epoch knows
@@ -48,8 +48,8 @@ Ids = tuple[int, ...]
 GONE, FENCED, ACTIVE, LEAVING, STOPPED = range(5)
 STATUS = ("unregistered", "fenced", "active", "shutting down", "shut down")
 
-HERE, AWAY, UNTOLD = range(3)
-UNSETTLED = -1
+HERE, AWAY, UNREPORTED = range(3)
+UNDECIDED = -1
 NO_ONE = -1  # NOBODY
 
 TOPIC = "t"
@@ -147,7 +147,7 @@ STORING = {
     (n, s, place): broker_of(n, s, (SPARE[n],) if place == AWAY else (HOME[n], SPARE[n]))
     for n in range(1, 8)
     for s in REGISTERED
-    for place in (HERE, AWAY, UNTOLD)
+    for place in (HERE, AWAY, UNREPORTED)
 }
 
 
@@ -158,7 +158,9 @@ def named(ids: Ids) -> tuple[NodeId, ...]:
 def partition_of(state: State, setup: Setup) -> Partition:
     directories = (NO_DIRECTORY,) * len(state.replicas)
     if setup.directories:
-        directories = tuple(UNASSIGNED_DIRECTORY if state.places[n - 1] == UNTOLD else HOME[n] for n in state.replicas)
+        directories = tuple(
+            UNASSIGNED_DIRECTORY if state.places[n - 1] == UNREPORTED else HOME[n] for n in state.replicas
+        )
     # The order of before a move is in no state: it decides nothing that is judged. So it is taken as it is now.
     before = tuple(n for n in state.replicas if n not in state.adding) if state.adding or state.removing else ()
     return Partition(
@@ -207,7 +209,7 @@ def place_of(image: Image, partition: Partition, node: NodeId) -> int:
         return HERE
     directory = directory_of(partition, node)
     if directory == UNASSIGNED_DIRECTORY:
-        return UNTOLD
+        return UNREPORTED
     broker = image.brokers.get(node)
     return HERE if broker is None or broker.is_online(directory) else AWAY
 

@@ -17,7 +17,7 @@ from strandline.metadata.records import (
 from strandline.sim.model.events import Event, Kind, Start
 from strandline.sim.model.requests import StaleProposal
 from strandline.sim.model.setup import STRATEGIES, Setup
-from strandline.sim.model.state import ACTIVE, AWAY, STATUS, UNTOLD, Ids, State
+from strandline.sim.model.state import ACTIVE, AWAY, STATUS, UNREPORTED, Ids, State
 from strandline.sim.model.step import Step
 
 
@@ -176,7 +176,7 @@ def show_state(state: State, names: Ids, setup: Setup) -> str:
         parts.append(f"of which the leader believes {state.known_min}")
     away = sorted((names[n], STATUS[status]) for n, status in enumerate(state.statuses, 1) if status != ACTIVE)
     parts += [f"{name} {status}" for name, status in away]
-    told = {AWAY: "offline", UNTOLD: "not told yet"}
-    placed = sorted((names[n], told[place]) for n, place in enumerate(state.places, 1) if place in told)
+    words = {AWAY: "offline", UNREPORTED: "not told yet"}
+    placed = sorted((names[n], words[place]) for n, place in enumerate(state.places, 1) if place in words)
     parts += [f"directory of {name} {what}" for name, what in placed]
     return ", ".join(parts)

@@ -42,7 +42,7 @@ def calm(
     before = [workload.progress() for workload in workloads]
     world.run_until("all clients make progress", lambda: why_no_progress(workloads, before), BOUND_MS)
     if REBALANCING in world.options.workloads:
-        settle(world, workloads)
+        await_stable_groups(world, workloads)
     writers: list[Client] = [admin, *[client for workload in workloads for client in workload.writers]]
     readers = [client for workload in workloads for client in workload.readers]
     finish(world, writers)
@@ -161,7 +161,7 @@ def why_no_progress(workloads: Sequence[Workload], before: Sequence[dict[str, in
     return None
 
 
-def settle(world: World, workloads: Sequence[Workload]) -> None:
+def await_stable_groups(world: World, workloads: Sequence[Workload]) -> None:
     for workload in workloads:
         workload.become_steady()
 
@@ -170,7 +170,7 @@ def settle(world: World, workloads: Sequence[Workload]) -> None:
         topics = {
             topic.name: (topic.topic_id, len(topic.partitions)) for topic in world.committed.image.topics.values()
         }
-        return next((why for workload in workloads if (why := workload.why_not_settled(topics)) is not None), None)
+        return next((why for workload in workloads if (why := workload.why_not_stable(topics)) is not None), None)
 
     world.run_until("all groups have what they are to have", why_not, BOUND_MS)
 

@@ -27,5 +27,5 @@ def with_groups(seed: int, options: Options) -> Options:
     """Beside the other workloads; in one run of three without most of these. Where requests come twice a commit may,
     too, and a group's position goes back."""
     others = options.workloads if Random(f"{seed} in groups").randrange(3) else options.workloads[:1]
-    settled = structs.replace(options, weather=structs.replace(options.weather, duplicated_permille=0))
-    return structs.replace(settled, workloads=(*others, REBALANCING), settings=options.settings | SETTINGS)
+    undisturbed = structs.replace(options, weather=structs.replace(options.weather, duplicated_permille=0))
+    return structs.replace(undisturbed, workloads=(*others, REBALANCING), settings=options.settings | SETTINGS)

@@ -53,7 +53,7 @@ def story(
     trace: Trace, *, title: str, verdict_text: str, replay: str, partitions: Sequence[str] = (), limit: int = 200
 ) -> str:
     chosen = concerned(trace, partitions, verdict_text)
-    telling = story_lines(trace, chosen, limit)
+    shown = story_lines(trace, chosen, limit)
     parts = [title, "=" * min(len(title), WIDTH), ""]
     for name, text in (
         ("what failed", verdict_text),
@@ -62,9 +62,9 @@ def story(
         ("partitions", f"{', '.join(chosen)}; others are left out" if chosen else "all"),
     ):
         parts += [name, *wrapped(text, "    ")]
-    parts += ["", *table(telling.lines)]
-    if telling.left_out:
-        parts += ["", *wrapped("left out: " + counted(telling.left_out), "")]
+    parts += ["", *table(shown.lines)]
+    if shown.left_out:
+        parts += ["", *wrapped("left out: " + counted(shown.left_out), "")]
     return "\n".join(parts) + "\n"
 
 

@@ -46,7 +46,7 @@ from strandline.wire.schema import Message
 
 PATIENCE_MS = 60_000
 PAUSE_MS = 20
-ALTERED_WITHIN_MS, SETTLE_MS = 2_000, 200
+ALTERED_WITHIN_MS, ANSWERED_WITHIN_MS = 2_000, 200
 FIND_COORDINATOR, JOIN_GROUP, CREATE_TOPICS, INIT_PRODUCER_ID = 10, 11, 19, 22
 MEMBER_ID_REQUIRED = 79
 BY_ID = 13  # the Produce that names topics by id
@@ -358,7 +358,7 @@ def probe(chosen: Iterable[Case | Alteration], seed: int = 1) -> None:
                 one.put(case)
             else:
                 one.alter(case, ALTERED_WITHIN_MS)
-                one.world.run(SETTLE_MS)
+                one.world.run(ANSWERED_WITHIN_MS)
         except Exception as error:
             raise AssertionError(f"{case}: {error}") from error
     one.world.run(10_000)

@@ -59,11 +59,11 @@ class Rebalancing(Workload):
             self.admin.errands.append(self.admin.create(name, count))
 
     def start(self) -> None:
-        told: dict[str, dict[int, int]] = {EVEN: {}, MIXED: {}}
+        committed: dict[str, dict[int, int]] = {EVEN: {}, MIXED: {}}
         same = Habits(interests=(BOTH,))
         other = (BOTH, (GROWING,), (CHANGING, EXTRA), REGEX)
         self.members = [
-            Heartbeating(self.stage, name, group, GROWING, habits, told[group])
+            Heartbeating(self.stage, name, group, GROWING, habits, committed[group])
             for name, group, habits in (
                 ("xa", EVEN, same),
                 ("xb", EVEN, same),
@@ -84,10 +84,10 @@ class Rebalancing(Workload):
         self.writers += [self.reshaper, *self.members, *classic, self.turning, *self.rolling, self.operator]
 
     def make_rolling(self) -> list[Rolling]:
-        told: dict[int, int] = {}
+        committed: dict[int, int] = {}
         strategy = self.rng.choice((EAGER, COOPERATIVE))
         return [
-            Rolling(self.stage, name, MOVING, GROWING, habits, told, strategy)
+            Rolling(self.stage, name, MOVING, GROWING, habits, committed, strategy)
             for name, habits in (
                 ("wa", Habits(interests=(BOTH,))),
                 ("wb", Habits(interests=(BOTH, (GROWING,), (CHANGING, EXTRA)))),
@@ -107,7 +107,7 @@ class Rebalancing(Workload):
         for one in self.rolling:
             one.become_steady()
 
-    def why_not_settled(self, topics: Mapping[str, tuple[Uuid, int]]) -> str | None:
+    def why_not_stable(self, topics: Mapping[str, tuple[Uuid, int]]) -> str | None:
         """They are at their targets, and once more after each of the last changes. Nobody comes or goes meanwhile,
         which would make a group look at everything."""
         if not self.reshaper.is_done or self.admin.errands:

@@ -1,7 +1,7 @@
 """All workloads, by name."""
 
 from strandline.base.ids import TopicPartition
-from strandline.sim.clients.committer import Committer, Lapsed
+from strandline.sim.clients.committer import CommittedOnce, Committer
 from strandline.sim.clients.consumer import Consumer
 from strandline.sim.clients.keyed import Keyed, Lasting
 from strandline.sim.clients.member import LONG_SESSION_MS, SESSION_MS, Member
@@ -162,11 +162,11 @@ class Members(Workload):
         pass
 
     def start(self) -> None:
-        told: dict[int, int] = {}
+        committed: dict[int, int] = {}
         session_ms = self.stage.random("session").choice((SESSION_MS, LONG_SESSION_MS))
         for name, instance in (("ma", ""), ("mb", ""), ("mc", "one"), ("md", "two")):
-            self.writers.append(Member(self.stage, name, "members", "orders", told, instance, session_ms))
-        self.writers += [Lapsed(self.stage, name, "orders") for name in ("la", "lb")]
+            self.writers.append(Member(self.stage, name, "members", "orders", committed, instance, session_ms))
+        self.writers += [CommittedOnce(self.stage, name, "orders") for name in ("la", "lb")]
 
 
 class Strained(Workload):

@@ -10,7 +10,7 @@ from strandline.sim.clients.consumer import Consumer
 from strandline.sim.clients.transactions.committed_reader import CommittedReader
 from strandline.sim.clients.transactions.exchanging import Exchanging
 from strandline.sim.clients.transactions.transactional import Transactional
-from strandline.sim.clients.transactions.transformer import Settled, Transformer
+from strandline.sim.clients.transactions.transformer import FinalOffsets, Transformer
 from strandline.sim.clients.transactions.two_phase import TwoPhase
 from strandline.sim.clients.transactions.zombie import Zombie
 from strandline.sim.workloads.workload import Workload
@@ -76,8 +76,8 @@ class Copying(InTransactions):
                 for name, instance in (("te", ""), ("tf", ""), ("tg", "one"))
             ],
         ]
-        self.settled = Settled(stage, "settled", self.GROUP, sources)
-        self.readers += [self.settled, CommittedReader(stage, "ud", targets[0])]
+        self.final_offsets = FinalOffsets(stage, "settled", self.GROUP, sources)
+        self.readers += [self.final_offsets, CommittedReader(stage, "ud", targets[0])]
 
     @property
     def is_lossy(self) -> bool:
@@ -98,7 +98,7 @@ class Copying(InTransactions):
         )
         positions = {
             partition: max(position, 0)
-            for partition, position in self.settled.committed.items()
+            for partition, position in self.final_offsets.committed.items()
             if not self.stage.was_removed(self.GROUP, "given", partition)
         }
         return copies.find(operations, sources, targets, positions)

@@ -62,7 +62,7 @@ class Workload(ABC):
     def become_steady(self) -> None:  # noqa: B027  # most have nothing to do for that
         """Faults have ended: clients go on with their work, and with nothing else."""
 
-    def why_not_settled(self, topics: Mapping[str, tuple[Uuid, int]]) -> str | None:
+    def why_not_stable(self, topics: Mapping[str, tuple[Uuid, int]]) -> str | None:
         """None: what clients have asked for, and is to be so once all is calm, is so. `topics`: by name, with the
         number of partitions."""
         return None

@@ -332,7 +332,7 @@ class Machine(Station):
                 except PowerLost:
                     self.power_cut()
 
-        def tell() -> None:
+        def report() -> None:
             self.is_flushing = False
             for number, effect in enumerate(batch):
                 token, why = effect.token, failed.get(number)
@@ -344,7 +344,7 @@ class Machine(Station):
 
         time = self.world.time
         time.later(first, save)
-        time.later(first + second, lambda: self.deliver(life, tell))
+        time.later(first + second, lambda: self.deliver(life, report))
 
     def make_durable(self, batch: list[Sync | Save], failed: dict[int, DiskError]) -> None:
         """What the node can do without is noted in `failed`, by its place in the batch."""

@@ -47,7 +47,7 @@ DUPLICATED = {
 LOST_MS = (20, 40, 200, 400)  # what one lost packet costs
 
 
-TELLING = {AlterPartitionRequest, VoteResponse}  # messages that ambushes wait for
+AMBUSHED = {AlterPartitionRequest, VoteResponse}  # messages that ambushes wait for
 
 
 Tamper = Callable[[Connection, Any, int], Any]
@@ -139,19 +139,19 @@ class Network:
         target = self.stations[effect.endpoint.host]
         life = source.life
         up, down = Pipe(self, source, target), Pipe(self, target, source)
-        told: list[Any] = []
+        outcome: list[Any] = []
 
-        def tell(why: Failure | None) -> None:
-            if not told:
-                told.append(why)
+        def report(why: Failure | None) -> None:
+            if not outcome:
+                outcome.append(why)
                 source.deliver(life, lambda: source.event(Probed(effect.token, why)))
 
         def seen() -> None:
             why = None if target.is_running else Failure.REFUSED
-            down.push(lambda: tell(why))
+            down.push(lambda: report(why))
 
         up.push(seen)
-        self.time.later(effect.timeout_ms, lambda: tell(Failure.TIMED_OUT))
+        self.time.later(effect.timeout_ms, lambda: report(Failure.TIMED_OUT))
 
     def connections(self) -> list[Connection]:
         return [one for name in sorted(self.stations) for one in self.stations[name].outbound.values()]
@@ -159,7 +159,7 @@ class Network:
     # --- the trace
 
     def leaving(self, source: Station, target: Station, message: Any, *, is_answer: bool) -> Passage | None:
-        if type(message) in TELLING:
+        if type(message) in AMBUSHED:
             self.spring(type(message).__name__, source.name)
         if self.trace is None:
             return None

@@ -305,8 +305,8 @@ LOG = table(
     Mutant(
         "indexes that were built anew are not synced",
         "log/files/opening.py",
-        "            unsynced.add(*segment.settle())\n",
-        "            segment.settle()\n",
+        "            unsynced.add(*segment.flush_indexes())\n",
+        "            segment.flush_indexes()\n",
         Breaks.DURABILITY,
         (
             "unit/log/test_durable_cuts.py::"

@@ -164,7 +164,7 @@ STOPS = table(
     Mutant(
         "a clean stop vouches for a file of epochs that somebody replaced while the broker ran",
         "log/files/stored_log.py",
-        "        self.epoch_file.settle()\n",
+        "        self.epoch_file.save_if_different()\n",
         "        self.save_begun_epoch()\n",
         Breaks.DURABILITY,
         (

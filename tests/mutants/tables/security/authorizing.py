@@ -33,15 +33,15 @@ AUTHORIZING = table(
     row(
         "a node proves the secret to whoever asks in place of the one that it means",
         "security/sasl/node_secret.py",
-        """        if told.get("i") != str(ITERATIONS) or told.get("s") != b64encode(salt_of(self.node)).decode():\n""",
-        """        if told.get("i") != str(ITERATIONS):\n""",
+        """        if sent.get("i") != str(ITERATIONS) or sent.get("s") != b64encode(salt_of(self.node)).decode():\n""",
+        """        if sent.get("i") != str(ITERATIONS):\n""",
         ("unit/security/test_node_secret.py::test_a_proof_is_for_one_node_and_cannot_be_passed_on_to_another_or_back",),
     ),
     row(
         "who is connected to decides how long a node hashes",
         "security/sasl/node_secret.py",
-        """        if told.get("i") != str(ITERATIONS) or told.get("s") != b64encode(salt_of(self.node)).decode():\n""",
-        """        if told.get("s") != b64encode(salt_of(self.node)).decode():\n""",
+        """        if sent.get("i") != str(ITERATIONS) or sent.get("s") != b64encode(salt_of(self.node)).decode():\n""",
+        """        if sent.get("s") != b64encode(salt_of(self.node)).decode():\n""",
         ("unit/security/test_node_secret.py::test_a_stranger_does_not_decide_how_long_a_node_hashes",),
     ),
     row(

@@ -115,8 +115,8 @@ SASL = table(
     Mutant(
         "the last message of SCRAM may be for another exchange",
         "security/scram.py",
-        'is_ours = told.get("r", "").endswith(self.nonce)',
-        'is_ours = told.get("r", "").startswith(self.client_nonce)',
+        'is_ours = fields.get("r", "").endswith(self.nonce)',
+        'is_ours = fields.get("r", "").startswith(self.client_nonce)',
         Breaks.ANSWERS,
         (f"{MACHINE}test_the_last_message_is_for_this_exchange",),
     ),

@@ -55,8 +55,8 @@ KIP_TRANSACTIONS = table(
         "txn/ending.py",
         ("        return self.decide(shard, entry, following, done, now)\n\n    def abort("),
         (
-            "        told = done(ErrorCode.NONE, now)\n"
-            "        return told + self.decide(shard, entry, following, lambda error, now: [], now)\n"
+            "        answered = done(ErrorCode.NONE, now)\n"
+            "        return answered + self.decide(shard, entry, following, lambda error, now: [], now)\n"
             "\n"
             "    def abort("
         ),

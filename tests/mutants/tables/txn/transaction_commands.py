@@ -45,8 +45,8 @@ TRANSACTION_COMMANDS = table(
     Mutant(
         "a transaction that has ended meanwhile is found hanging",
         "client/admin/open_transactions.py",
-        "    return any((row.producer_id, row.start_offset) == (one.producer_id, one.start_offset) for row in told)\n",
-        "    return True\n",
+        "any((row.producer_id, row.start_offset) == (one.producer_id, one.start_offset) for row in answer)",
+        "True",
         Breaks.ANSWERS,
         (ASKED + "test_one_that_ended_while_coordinators_were_asked_does_not",),
     ),

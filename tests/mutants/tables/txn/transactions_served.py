@@ -11,7 +11,7 @@ TRANSACTIONS_SERVED = table(
     Mutant(
         "a batch overtakes one that was held and refused",
         "replica/serving/producing.py",
-        "            if part.done or told in COMES_AGAIN:\n",
+        "            if part.done or code in COMES_AGAIN:\n",
         "            if False:\n",
         Breaks.DURABILITY,
         (SERVED + "test_no_batch_comes_before_one_that_was_held_and_refused",),

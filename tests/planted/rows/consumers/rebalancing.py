@@ -110,7 +110,7 @@ PROMISED: dict[str, Planted] = table(
     ),
 )
 
-SETTLED: dict[str, Planted] = table(
+STABLE: dict[str, Planted] = table(
     Planted(
         name="rebalance-timeout-forgotten",
         how=NEVER,

@@ -26,7 +26,7 @@ from strandline.base.effects import (
 from strandline.base.errors import ErrorCode
 from strandline.base.interrupted import Interrupted
 from strandline.base.time import Instant
-from strandline.broker.faults.containing import CRASHED, REPORT_PAUSE_MS, TELLING_MS, Containment, HalfDone
+from strandline.broker.faults.containing import CRASHED, NOTIFY_MS, REPORT_PAUSE_MS, Containment, HalfDone
 from strandline.broker.faults.interruptible import FUNCTIONS, READING
 from strandline.broker.faults.quarantine import Quarantine, fingerprint
 from strandline.broker.node import Node
@@ -94,8 +94,8 @@ def test_every_handler_that_raises_costs_the_connection_and_changes_nothing(prob
         name = f"{API_BY_KEY[key].name} v{event.to.api_version}"
         close = effects[-1]
         assert isinstance(close, Close) and close.connection == 999 and name in close.why
-        told = [effect.text for effect in effects if isinstance(effect, Report)]
-        assert told == [] or (len(told) == 1 and told[0].startswith(name)), "a line for each kind"
+        reported = [effect.text for effect in effects if isinstance(effect, Report)]
+        assert reported == [] or (len(reported) == 1 and reported[0].startswith(name)), "a line for each kind"
         assert all(isinstance(effect, Report | Reply | Close) for effect in effects)
     node.broker_routes, node.controller_routes = own
     assert node.containment.contained == len(rows())
@@ -145,7 +145,7 @@ def test_where_it_may_be_half_done_the_node_tells_the_others_and_stops(probe: Pr
     assert node.step(request(fresh, machine, 3, "PLAINTEXT"), now) == []
     assert node.shutdown(now) == []
     assert node.step(Failed(sent[0].token, Failure.CLOSED), now) == []
-    assert node.deadline() == now + TELLING_MS
+    assert node.deadline() == now + NOTIFY_MS
     assert node.expire(now) == []
     node.step(Failed(sent[1].token, Failure.CLOSED), now)
     assert node.deadline() <= now
@@ -190,14 +190,14 @@ def test_a_node_that_is_told_of_a_request_refuses_it_and_no_other(probe: Probe) 
     node, now = node_of(machine), machine.clock.now()
     open_routes = node.broker_routes
     bad = request(probe, machine, 12, "PLAINTEXT")
-    tell = request(probe, machine, 1003, "PLAINTEXT", is_node=True)
+    quarantined = request(probe, machine, 1003, "PLAINTEXT", is_node=True)
     found = fingerprint(12, bad.to.api_version, bad.message)
     for digits, error in (("", ErrorCode.INVALID_REQUEST), (found.digest, ErrorCode.NONE)):
         row = QuarantinedRequest(12, bad.to.api_version, digits)
-        asked = Received(tell.to, tell.caller, QuarantineRequest((row,)))
+        asked = Received(quarantined.to, quarantined.caller, QuarantineRequest((row,)))
         answer = node.step(asked, now)
-        assert answer == [Reply(tell.to, QuarantineResponse(error_code=error))]
-    assert node.broker_routes is not open_routes and node.broker_routes[type(tell.message)] is not None
+        assert answer == [Reply(quarantined.to, QuarantineResponse(error_code=error))]
+    assert node.broker_routes is not open_routes and node.broker_routes[type(quarantined.message)] is not None
     assert isinstance(node.step(bad, now)[-1], Close)
     other = Received(bad.to, bad.caller, replace(bad.message, group_id="another"))
     assert not any(isinstance(effect, Close) for effect in node.step(other, now))

@@ -133,8 +133,8 @@ def test_the_latest_are_reported_up_to_the_limit_and_how_many_are_not(
     jbod: Jbod, limit: int, causes: Any, left_out: int
 ) -> None:
     answer = ask(jbod, limit=limit)
-    told = [loss.cause for loss in answer.losses]
-    assert (told if isinstance(causes, list) else len(told)) == causes
+    reported = [loss.cause for loss in answer.losses]
+    assert (reported if isinstance(causes, list) else len(reported)) == causes
     assert answer.left_out == left_out
 
 

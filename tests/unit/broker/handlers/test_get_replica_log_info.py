@@ -92,11 +92,11 @@ def test_a_replica_reports_how_much_of_the_log_it_has_and_which_incarnation_says
 def test_the_current_epoch_is_that_of_the_metadata_and_the_last_written_one_that_of_the_last_record(jbod: Jbod) -> None:
     jbod.change(leader=NodeId(2))
     jbod.change(leader=NodeId(1))
-    told = row(jbod)
-    assert (told.current_leader_epoch, told.last_written_leader_epoch) == (2, 0), "nothing was written since"
+    info = row(jbod)
+    assert (info.current_leader_epoch, info.last_written_leader_epoch) == (2, 0), "nothing was written since"
     jbod.produce(1, 1)
-    told = row(jbod)
-    assert (told.current_leader_epoch, told.last_written_leader_epoch) == (2, 2)
+    info = row(jbod)
+    assert (info.current_leader_epoch, info.last_written_leader_epoch) == (2, 2)
 
 
 def test_a_replica_that_does_not_know_the_latest_election_answers_with_an_older_epoch(jbod: Jbod) -> None:
@@ -108,8 +108,8 @@ def test_an_empty_log_has_no_last_written_epoch_though_its_leader_began_one() ->
     jbod = Jbod()
     jbod.create_in(*HOME)
     jbod.change(leader=NodeId(1))
-    told = row(jbod)
-    assert (told.log_end_offset, told.last_written_leader_epoch, told.current_leader_epoch) == (0, -1, 1)
+    info = row(jbod)
+    assert (info.log_end_offset, info.last_written_leader_epoch, info.current_leader_epoch) == (0, -1, 1)
 
 
 @pytest.mark.parametrize(("previous", "uncleanly"), [(7, False), (0, False), (-1, True)])
@@ -118,17 +118,17 @@ def test_a_process_that_began_after_an_unclean_stop_says_so(jbod: Jbod, previous
 
 
 def test_a_broker_that_was_not_meant_reports_nothing(jbod: Jbod) -> None:
-    told = row(jbod, 1, broker_id=2)
-    assert (told.error_code, told.log_end_offset) == (E.INVALID_REQUEST, -1)
-    assert told.error_message == "this is broker 1, and broker 2 was asked"
+    info = row(jbod, 1, broker_id=2)
+    assert (info.error_code, info.log_end_offset) == (E.INVALID_REQUEST, -1)
+    assert info.error_message == "this is broker 1, and broker 2 was asked"
 
 
 def test_what_it_does_not_know_or_have_is_refused_with_the_partitions_index(jbod: Jbod) -> None:
     def refused(at: TopicIdPartition) -> tuple[int, int]:
-        told = row(jbod, 1, (at,))
-        assert told.error_message
-        assert told.log_end_offset == -1
-        return told.partition, told.error_code
+        info = row(jbod, 1, (at,))
+        assert info.error_message
+        assert info.log_end_offset == -1
+        return info.partition, info.error_code
 
     other = Uuid(b"o" * 16)
     assert refused(TopicIdPartition(other, 5)) == (5, E.UNKNOWN_TOPIC_ID)
@@ -160,8 +160,8 @@ def test_a_log_that_waits_to_be_made_is_asked_for_again(jbod: Jbod) -> None:
 def test_a_replica_whose_directory_is_offline_is_refused_with_the_partitions_index(jbod: Jbod) -> None:
     jbod.fail(1, "/d0")
     jbod.produce(1, 1)
-    told = row(jbod)
-    assert (told.partition, told.error_code) == (0, E.KAFKA_STORAGE_ERROR)
+    info = row(jbod)
+    assert (info.partition, info.error_code) == (0, E.KAFKA_STORAGE_ERROR)
     assert row(jbod, 2).error_code == E.NONE
 
 
@@ -186,17 +186,17 @@ def test_a_replica_in_a_directory_that_the_broker_does_not_have_is_not_found(jbo
 def test_2000_partitions_are_answered_and_each_one_more_is_to_be_asked_for_again(jbod: Jbod) -> None:
     answer = ask(jbod, at=(AT,) * (PARTITIONS_MAX + 2))
     (topic,) = answer.topic_partition_log_info_list
-    codes = [told.error_code for told in topic.partition_log_info]
+    codes = [info.error_code for info in topic.partition_log_info]
     assert codes == [E.NONE] * 2000 + [E.REQUEST_LIMIT_REACHED] * 2
-    assert {told.partition for told in topic.partition_log_info} == {0}
+    assert {info.partition for info in topic.partition_log_info} == {0}
     assert topic.partition_log_info[-1].log_end_offset == -1
     (topic,) = ask(jbod, at=(AT,) * PARTITIONS_MAX).topic_partition_log_info_list
-    assert {told.error_code for told in topic.partition_log_info} == {E.NONE}
+    assert {info.error_code for info in topic.partition_log_info} == {E.NONE}
 
 
 def test_a_request_without_topics_gets_all_that_the_broker_has(jbod: Jbod) -> None:
     (topic,) = ask(jbod, at=None).topic_partition_log_info_list
-    assert (topic.topic_id, [told.partition for told in topic.partition_log_info]) == (AT.topic_id, [0])
+    assert (topic.topic_id, [info.partition for info in topic.partition_log_info]) == (AT.topic_id, [0])
     assert ask(jbod, at=()).topic_partition_log_info_list == ()
 
 

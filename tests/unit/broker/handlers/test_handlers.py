@@ -319,9 +319,9 @@ def test_of_metadata_version_that_level_is_told_to_which_a_cluster_can_be_set(fi
     node = FakeNode()
     node.image.features[METADATA_VERSION] = finalized
     answer = ask(api_versions, node, ApiVersionsRequest(), 4)
-    told = {row.name: (row.min_version, row.max_version) for row in answer.supported_features}
+    reported = {row.name: (row.min_version, row.max_version) for row in answer.supported_features}
     others = {ELR_FEATURE: (0, 1), TXN_FEATURE: (0, 2), GROUP_FEATURE: (0, 1)}
-    assert told == {METADATA_VERSION: (low, METADATA_LEVEL), **others}
+    assert reported == {METADATA_VERSION: (low, METADATA_LEVEL), **others}
 
 
 # --- what a client may do

@@ -102,11 +102,11 @@ def test_a_move_shows_as_a_future_log_with_its_lag(jbod: Jbod) -> None:
         ("t", [(0, E.NONE), (9, E.REPLICA_NOT_AVAILABLE)]),
         ("u", [(1, E.REPLICA_NOT_AVAILABLE), (1, E.LOG_DIR_NOT_FOUND)]),
     ]
-    told = ask(jbod, describe_log_dirs, DescribeLogDirsRequest(topics=None))
-    assert rows(told) == {"/d0": [("t", 0, False, 0)], "/d1": [("t", 0, True, 3)]}
+    response = ask(jbod, describe_log_dirs, DescribeLogDirsRequest(topics=None))
+    assert rows(response) == {"/d0": [("t", 0, False, 0)], "/d1": [("t", 0, True, 3)]}
     jbod.run(100)
-    told = ask(jbod, describe_log_dirs, DescribeLogDirsRequest(topics=None))
-    assert rows(told)["/d1"] == [("t", 0, True, 0)]
+    response = ask(jbod, describe_log_dirs, DescribeLogDirsRequest(topics=None))
+    assert rows(response)["/d1"] == [("t", 0, True, 0)]
 
 
 ALL_WITH_FOLLOWERS = DescribeLogDirsRequest(topics=None, with_followers=True)

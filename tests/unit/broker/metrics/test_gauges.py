@@ -16,7 +16,7 @@ from strandline.base.errors import ErrorCode
 from strandline.base.ids import NodeId, TopicPartition
 from strandline.base.metrics import Family
 from strandline.base.ports import DiskError
-from strandline.broker.lifecycle import Leaving, Left, Lifecycle, LifecycleConfig, Registered
+from strandline.broker.lifecycle import Lifecycle, LifecycleConfig, Registered, ShutDown, ShuttingDown
 from strandline.broker.metrics.gauges import (
     families,
     of_directories,
@@ -35,7 +35,7 @@ from strandline.wire.messages.topics.elect_leaders import LONGEST_LOG_AGGRESSIVE
 ABOVE = "strandline_partition_records_above_high_watermark_under_min_isr"
 
 
-def told(found: Any) -> dict[str, Any]:
+def values_of(found: Any) -> dict[str, Any]:
     """The value of each metric without labels or with one partition's, by the last part of its name."""
     values = {}
     for family in found:
@@ -48,7 +48,7 @@ def told(found: Any) -> dict[str, Any]:
 
 def gauges(world: World, node: int) -> dict[str, Any]:
     replicas = world.nodes[node]
-    return told(of_replicas(replicas, list(partition_readings(replicas))))
+    return values_of(of_replicas(replicas, list(partition_readings(replicas))))
 
 
 @pytest.fixture
@@ -153,8 +153,8 @@ def test_a_replica_that_is_assigned_and_not_served_is_offline(world: World) -> N
     world.create()
     replicas = world.nodes[2]
     readings = list(partition_readings(replicas))
-    assert told(of_replicas(replicas, readings))["OfflineReplicaCount"] == 0
-    assert told(of_replicas(replicas, []))["OfflineReplicaCount"] == 1
+    assert values_of(of_replicas(replicas, readings))["OfflineReplicaCount"] == 0
+    assert values_of(of_replicas(replicas, []))["OfflineReplicaCount"] == 1
 
 
 def test_a_partition_that_goes_while_readings_are_taken_is_left_out(world: World) -> None:
@@ -419,8 +419,8 @@ def test_a_brokers_state_has_kafkas_number() -> None:
     for role, number in (
         (Registered(5, fenced=True), 2),
         (Registered(5, fenced=False), 3),
-        (Leaving(5, START), 6),
-        (Left(clean=True), 7),
+        (ShuttingDown(5, START), 6),
+        (ShutDown(clean=True), 7),
     ):
         lifecycle.role = role
         assert state_of(lifecycle) == number
@@ -429,7 +429,7 @@ def test_a_brokers_state_has_kafkas_number() -> None:
 def test_the_nodes_of_a_cluster_tell_one_story() -> None:
     """Quorum and controller, on nodes that run as they do in a process."""
     play = Play()
-    now = [told(families(node, list(partition_readings(node.broker.replicas)), START)) for node in live(play)]
+    now = [values_of(families(node, list(partition_readings(node.broker.replicas)), START)) for node in live(play)]
     leaders = {values["kafka_server_raftmetrics_current_leader"] for values in now}
     assert len(leaders) == 1
     assert sorted(values["ActiveControllerCount"] for values in now) == [0, 0, 1]
@@ -445,8 +445,8 @@ def test_the_nodes_of_a_cluster_tell_one_story() -> None:
         assert values["strandline_broker_unfenced"] == 1
     victim = next(machine for machine in play.machines if machine.node.me not in leaders)
     victim.kill()
-    play.until("it is fenced", lambda: told(families(live(play)[0], [], START))["FencedBrokerCount"] == 1)
-    assert sum(told(families(node, [], START))["NewActiveControllersCount"] for node in live(play)) >= 2
+    play.until("it is fenced", lambda: values_of(families(live(play)[0], [], START))["FencedBrokerCount"] == 1)
+    assert sum(values_of(families(node, [], START))["NewActiveControllersCount"] for node in live(play)) >= 2
     states = {
         labels[0]: value
         for family in families(live(play)[0], [], START)
@@ -456,7 +456,7 @@ def test_the_nodes_of_a_cluster_tell_one_story() -> None:
     assert states[str(victim.node_id)] == 10
     assert sorted(states.values()) == [10, 30, 30]
     play.until(
-        "its partitions are led", lambda: told(families(live(play)[0], [], START))["OfflinePartitionsCount"] == 0
+        "its partitions are led", lambda: values_of(families(live(play)[0], [], START))["OfflinePartitionsCount"] == 0
     )
 
 

@@ -57,8 +57,8 @@ def rows() -> str:
 
 
 def test_the_page_lists_what_the_table_has(rewrite: bool) -> None:
-    told, header, listed = PAGE.read_text().partition(HEADER)
+    before, header, listed = PAGE.read_text().partition(HEADER)
     if rewrite:
-        PAGE.write_text(told + HEADER + rows())
+        PAGE.write_text(before + HEADER + rows())
         return
     assert header + listed == HEADER + rows(), "run this test with --rewrite, and read what changed"

@@ -15,7 +15,7 @@ from strandline.broker.metrics.of_transactions import LATE_MS, NONE_OPEN, TRANSA
 TIMEOUT_MS = 900_000  # transaction.max.timeout.ms
 
 
-def told(world: Coordinating, at: TxnWorld | None = None, written: tuple[int, ...] = (), now: int = 0) -> Any:
+def gauges_of(world: Coordinating, at: TxnWorld | None = None, written: tuple[int, ...] = (), now: int = 0) -> Any:
     at = at or TxnWorld()
     verifying = at.nodes[NodeId(1)].producing.verifying
     found = {}
@@ -36,7 +36,7 @@ def test_a_partition_is_late_when_its_oldest_transaction_rests_for_longer_than_a
     written = 5_000_000
     bound = written + TIMEOUT_MS + LATE_MS
     for now, count in ((bound, 0), (bound + 1, 1)):
-        late = told(Coordinating(), written=(written, NONE_OPEN, bound), now=now)
+        late = gauges_of(Coordinating(), written=(written, NONE_OPEN, bound), now=now)
         assert late["PartitionsWithLateTransactionsCount"] == count
 
 
@@ -57,23 +57,23 @@ def test_markers_wait_for_a_leader() -> None:
     world = Coordinating()
     producer = world.begun(T0, T1, U0)
     world.move(T1, -1)
-    assert told(world)["UnknownDestinationQueueSize"] == 0, "nothing is decided"
+    assert gauges_of(world)["UnknownDestinationQueueSize"] == 0, "nothing is decided"
     world.end(producer)
-    assert told(world)["UnknownDestinationQueueSize"] == 1
+    assert gauges_of(world)["UnknownDestinationQueueSize"] == 1
     world.move(T1, 2)
-    assert told(world)["UnknownDestinationQueueSize"] == 0
+    assert gauges_of(world)["UnknownDestinationQueueSize"] == 0
 
 
 def test_a_transaction_with_all_its_markers_waits_to_be_written_down() -> None:
     world = Coordinating()
     world.end(world.begun(T0))
     world.write_markers()
-    assert told(world)["LogAppendRetryQueueSize"] == 0, "it is being written"
+    assert gauges_of(world)["LogAppendRetryQueueSize"] == 0, "it is being written"
     world.fail(ErrorCode.NOT_ENOUGH_REPLICAS)
-    assert told(world)["LogAppendRetryQueueSize"] == 1
+    assert gauges_of(world)["LogAppendRetryQueueSize"] == 1
     world.wait(5_000)
-    world.settle()
-    assert told(world)["LogAppendRetryQueueSize"] == 0
+    world.run_until_idle()
+    assert gauges_of(world)["LogAppendRetryQueueSize"] == 0
 
 
 def test_partitions_that_a_coordinator_does_not_confirm_are_counted() -> None:
@@ -82,13 +82,13 @@ def test_partitions_that_a_coordinator_does_not_confirm_are_counted() -> None:
     world.answer(ErrorCode.INVALID_TXN_STATE)
     world.write()
     world.answer()
-    assert told(Coordinating(), world)["VerificationFailureRate"] == 1
+    assert gauges_of(Coordinating(), world)["VerificationFailureRate"] == 1
 
 
 def test_ids_are_counted_by_their_state() -> None:
     world = Coordinating()
     world.start("a")
     world.begun()
-    found = told(world)
+    found = gauges_of(world)
     assert (found["Empty"], found["Ongoing"], found["PrepareAbort"]) == (1, 1, 0)
     assert "Dead" not in found

@@ -68,7 +68,7 @@ class World:
         taken: Any = self.quotas.allow(self.quotas.take(event, self.now), self.image, self.now)
         effects: list[Effect] = taken if isinstance(taken, list) else [Reply(event.to, response)]
         self.ns += takes_ns
-        done = self.quotas.settle(effects, self.now)
+        done = self.quotas.throttle(effects, self.now)
         self.quotas.check()
         waits = [effect for effect in done if isinstance(effect, Throttle)]
         (reply,) = [effect for effect in done if isinstance(effect, Reply)]
@@ -162,12 +162,12 @@ def test_what_a_request_takes_later_is_its_own_time_too() -> None:
     for to, client_id in zip(asked, ("app", "other"), strict=True):
         caller = Caller(client_id, "h", "PLAINTEXT", "User:alice")
         world.quotas.take(Received(to, caller, HeartbeatRequest()), world.now)
-    world.quotas.settle([], world.now)
+    world.quotas.throttle([], world.now)
     world.ns += 10**9  # of nobody
     for to, takes_ns in zip(asked, (250_000_000, 10**9), strict=True):
         world.quotas.go_on(to, world.now)
         world.ns += takes_ns
-    done = world.quotas.settle([Reply(to, HeartbeatResponse()) for to in asked], world.now)
+    done = world.quotas.throttle([Reply(to, HeartbeatResponse()) for to in asked], world.now)
     assert [effect for effect in done if isinstance(effect, Throttle)] == [Throttle(5, 500)]
 
 
@@ -175,11 +175,11 @@ def test_an_answer_that_comes_later_waits_by_what_was_used_by_then() -> None:
     world = World(quota(1000.0, ALICE))
     event = Received(world.to(produce(0), 9, 5), Caller("app", "h", "PLAINTEXT", "User:alice"), produce(2500))
     world.quotas.take(event, world.now)
-    assert world.quotas.settle([], world.now) == []
+    assert world.quotas.throttle([], world.now) == []
     assert world.ask(produce(500), ProduceResponse())[1] == 1000
     other = Reply(ReplyTo(6, event.to.sequence, 0, 0, 9), ProduceResponse())
-    assert world.quotas.settle([other], world.now) == [other]
-    (reply, wait) = world.quotas.settle([Reply(event.to, ProduceResponse())], world.now)
+    assert world.quotas.throttle([other], world.now) == [other]
+    (reply, wait) = world.quotas.throttle([Reply(event.to, ProduceResponse())], world.now)
     assert isinstance(reply, Reply) and reply.message is not None
     assert (reply.message.throttle_time_ms, wait) == (1000, Throttle(5, 1000))
     assert not world.quotas.pending
@@ -189,7 +189,7 @@ def test_a_connection_that_closes_is_forgotten_and_nodes_are_never_throttled() -
     world = World(quota(1.0, ALICE), quota(1.0, ALICE, key="request_percentage"))
     event = Received(world.to(produce(0), 9, 5), Caller("app", "h", "PLAINTEXT", "User:alice"), produce(2500))
     world.quotas.take(event, world.now)
-    world.quotas.settle([], world.now)
+    world.quotas.throttle([], world.now)
     world.quotas.forget(5)
     assert not world.quotas.pending
     assert world.ask(produce(9999), ProduceResponse(), is_node=True, takes_ns=10**9)[1] == 0
@@ -283,7 +283,7 @@ def test_topics_that_are_created_since_they_are_asked_for_count_and_the_answer_d
         world.quotas.take(event, world.now)
         found = world.quotas.creatable(event, create(*names, partitions=2), world.image, world.now)
         effects = [Reply(event.to, MetadataResponse())]
-        assert world.quotas.settle(effects, world.now) == effects
+        assert world.quotas.throttle(effects, world.now) == effects
         return [topic.name for topic in found.topics]
 
     assert creatable("a", "b", "c") == ["a", "b"]

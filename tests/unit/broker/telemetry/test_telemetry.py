@@ -264,11 +264,11 @@ def test_of_too_many_clients_the_one_that_is_silent_for_longest_gives_way(monkey
 def test_a_node_that_shows_nothing_takes_nothing_and_its_operator_is_told_once() -> None:
     world = World()
     world.telemetry.decoder = None
-    (told,) = world.subscribe("s", ALL)
-    assert isinstance(told, Report)
-    assert told.level == "warning"
-    assert "strandline.metrics.listener" in told.text
-    assert "strandline[telemetry]" in told.text
+    (reported,) = world.subscribe("s", ALL)
+    assert isinstance(reported, Report)
+    assert reported.level == "warning"
+    assert "strandline.metrics.listener" in reported.text
+    assert "strandline[telemetry]" in reported.text
     assert world.subscribe("t", ALL) == []
     world.answer(ApiVersionsRequest(client_software_name="x", client_software_version="1"), 1)
     asked = world.ask()

@@ -21,7 +21,7 @@ from strandline.demo.exactly_once.bank import (
 )
 from strandline.demo.exactly_once.count import Count, count, taken_back
 from strandline.demo.exactly_once.page import page
-from strandline.demo.exactly_once.play import Event, Outcome, Wish
+from strandline.demo.exactly_once.play import Event, ExactlyOnceResult, Wish
 from strandline.demo.exactly_once.words import verdict
 
 ACCOUNTS = 10
@@ -38,10 +38,10 @@ GOOD = counted(BOOKED)
 TWICE = counted(BOOKED + BOOKED[1:2])
 
 
-def outcome(with_transactions: Count = GOOD, without: Count = TWICE, **fields: Any) -> Outcome:
+def outcome(with_transactions: Count = GOOD, without: Count = TWICE, **fields: Any) -> ExactlyOnceResult:
     events = (Event(1.0, "step", "begin", (0, 0)), Event(2.5, "kill", "node 1 is <killed>", (5, 20)))
-    known = {"aborted": 3, "taken_back": 0, "is_settled": True, **fields}
-    return Outcome(Wish(ACCOUNTS, 20, 2, 1), 9.0, events, with_transactions, without, **known)
+    known = {"aborted": 3, "taken_back": 0, "all_ended": True, **fields}
+    return ExactlyOnceResult(Wish(ACCOUNTS, 20, 2, 1), 9.0, events, with_transactions, without, **known)
 
 
 def test_records_give_back_what_was_written() -> None:
@@ -70,8 +70,8 @@ def test_other_books_do_not(
     booked: list[Booking], once: int, twice: int, one_sided: int, missing: int, strange: int, difference: int
 ) -> None:
     found = counted(booked)
-    told = (found.once, found.twice, found.one_sided, found.missing, found.strange, found.after - found.before)
-    assert told == (once, twice, one_sided, missing, strange, difference)
+    reported = (found.once, found.twice, found.one_sided, found.missing, found.strange, found.after - found.before)
+    assert reported == (once, twice, one_sided, missing, strange, difference)
     assert not found.holds
 
 
@@ -88,11 +88,11 @@ def test_what_a_reader_saw_must_be_there_in_the_end() -> None:
         (outcome(without=GOOD), "was lucky"),
         (outcome(TWICE), "1 transfers are booked twice"),
         (outcome(taken_back=2), "2 bookings were read"),
-        (outcome(is_settled=False), "a transaction is still open"),
+        (outcome(all_ended=False), "a transaction is still open"),
         (outcome(count([], [], ACCOUNTS)), "nothing was transferred"),
     ],
 )
-def test_the_verdict_says_what_was_shown(shown: Outcome, words: str) -> None:
+def test_the_verdict_says_what_was_shown(shown: ExactlyOnceResult, words: str) -> None:
     assert words in verdict(shown)
     assert shown.holds == verdict(shown).startswith("1 kills, and each of 20 transfers is booked exactly once")
     assert as_json(shown)["holds"] == shown.holds
@@ -106,15 +106,15 @@ def test_the_terminal_shows_both_counts() -> None:
 
 
 def test_the_page_is_whole_and_needs_nothing_else() -> None:
-    told = page(outcome())
+    document = page(outcome())
     reader = Balanced()
-    reader.feed(told)
+    reader.feed(document)
     reader.close()
     assert (reader.open, reader.linked) == ([], [])
-    assert "url(" not in told
-    assert "@" not in told.partition("<body>")[2]
-    assert "node 1 is &lt;killed&gt;" in told
-    assert "width:25.00%" in told
+    assert "url(" not in document
+    assert "@" not in document.partition("<body>")[2]
+    assert "node 1 is &lt;killed&gt;" in document
+    assert "width:25.00%" in document
 
 
 @each("options", [{"kills": -1}, {"workers": 0}, {"accounts": 1}, {"kills": 3, "transfers": 3}])

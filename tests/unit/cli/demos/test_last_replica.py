@@ -143,17 +143,17 @@ class Balanced(HTMLParser):
 
 
 def test_the_page_is_whole_and_needs_nothing_else() -> None:
-    told = page(OFF, ON)
+    document = page(OFF, ON)
     reader = Balanced()
-    reader.feed(told)
+    reader.feed(document)
     reader.close()
     assert reader.open == []
     assert reader.linked == []
-    assert "url(" not in told
-    assert "@" not in told.partition("<body>")[2]
-    assert told.count('class="broker ') == 2 * 3 * len(HAPPENS)
-    assert "<b>10</b><span>of 20 acknowledged records are gone: numbers 10 to 19</span>" in told
-    assert "<b>0</b><span>of 30 acknowledged records are gone</span>" in told
+    assert "url(" not in document
+    assert "@" not in document.partition("<body>")[2]
+    assert document.count('class="broker ') == 2 * 3 * len(HAPPENS)
+    assert "<b>10</b><span>of 20 acknowledged records are gone: numbers 10 to 19</span>" in document
+    assert "<b>0</b><span>of 30 acknowledged records are gone</span>" in document
     for step in HAPPENS:
-        assert remark(ON, step) in told
-    assert "<li>broker 1: exactly 10 records, offsets 10 to 19: the leader's log differs</li>" in told
+        assert remark(ON, step) in document
+    assert "<li>broker 1: exactly 10 records, offsets 10 to 19: the leader's log differs</li>" in document

@@ -32,19 +32,19 @@ STABLE = GroupState(
 NAMED_A = "a (client app at 10.0.0.1)"
 
 
-def facts(told: Any = STABLE, **changes: Any) -> GroupFacts:
+def facts(answer: Any = STABLE, **changes: Any) -> GroupFacts:
     states = {T0: STATE, T1: replace(STATE, at=T1)}
     given = {"positions": (READ, replace(READ, at=T1)), "states": states, "keeper": KEEPER, "brokers": BROKERS}
-    return GroupFacts(**{"group_id": "g", "told": told, "coordinator": 2, **given, **changes})
+    return GroupFacts(**{"group_id": "g", "answer": answer, "coordinator": 2, **given, **changes})
 
 
-def judged(told: Any = STABLE, **changes: Any) -> tuple[int, list[Finding]]:
-    found = judge_group(facts(told, **changes))
+def judged(answer: Any = STABLE, **changes: Any) -> tuple[int, list[Finding]]:
+    found = judge_group(facts(answer, **changes))
     return status_of(found), list(found)
 
 
-def only(told: Any = STABLE, **changes: Any) -> tuple[int, Finding]:
-    status, (finding,) = judged(told, **changes)
+def only(answer: Any = STABLE, **changes: Any) -> tuple[int, Finding]:
+    status, (finding,) = judged(answer, **changes)
     return status, finding
 
 
@@ -63,7 +63,7 @@ def test_a_group_that_has_read_everything_is_healthy() -> None:
 
 
 @each(
-    ("told", "keeper", "what", "waits_for", "status", "has_way"),
+    ("answer", "keeper", "what", "waits_for", "status", "has_way"),
     [
         (Silence("does not run"), KEEPER, "does not answer", "broker 2 to answer, or another", MISSING, True),
         (ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, KEEPER, "is loading", "broker 2 to have read", MISSING, True),
@@ -81,12 +81,12 @@ def test_a_group_that_has_read_everything_is_healthy() -> None:
     ],
 )
 def test_a_group_without_an_answer_waits_for_its_coordinator(
-    told: Any, keeper: PartitionState | None, what: str, waits_for: str, status: int, has_way: bool
+    answer: Any, keeper: PartitionState | None, what: str, waits_for: str, status: int, has_way: bool
 ) -> None:
-    found, finding = only(told, keeper=keeper)
+    found, finding = only(answer, keeper=keeper)
     assert (found, what in finding.what, waits_for in finding.waits_for) == (status, True, True), finding
     assert commands(finding) == (["explain __consumer_offsets:7"] if has_way else [])
-    row = as_json(facts(told, keeper=keeper), (finding,))
+    row = as_json(facts(answer, keeper=keeper), (finding,))
     assert (row["described"], row["status"]) == (None, status)
 
 
@@ -105,8 +105,10 @@ PARKED = MemberProgress("b", "join", -1, 60_000)
 AWAY = MemberProgress("a", "", 7_000, 60_000)
 
 
-def rebalancing(told: GroupProgress | None, state: str = "PreparingRebalance") -> GroupState:
-    return replace(STABLE, state=state, members=(replace(A, assigned=()), replace(B, assigned=())), progress=told)
+def rebalancing(progress_of: GroupProgress | None, state: str = "PreparingRebalance") -> GroupState:
+    return replace(
+        STABLE, state=state, members=(replace(A, assigned=()), replace(B, assigned=())), progress=progress_of
+    )
 
 
 def test_a_rebalance_waits_for_members_that_have_not_rejoined() -> None:
@@ -121,7 +123,7 @@ def test_a_rebalance_waits_for_members_that_have_not_rejoined() -> None:
 
 
 @each(
-    ("told", "waits_for"),
+    ("rebalance", "waits_for"),
     [
         (
             progress(replace(AWAY, waits_for="join"), PARKED, promised=2),
@@ -133,8 +135,8 @@ def test_a_rebalance_waits_for_members_that_have_not_rejoined() -> None:
         ),
     ],
 )
-def test_a_rebalance_that_everybody_has_joined_waits_for_more(told: GroupProgress, waits_for: str) -> None:
-    assert only(rebalancing(told))[1].waits_for == waits_for
+def test_a_rebalance_that_everybody_has_joined_waits_for_more(rebalance: GroupProgress, waits_for: str) -> None:
+    assert only(rebalancing(rebalance))[1].waits_for == waits_for
 
 
 def test_of_another_cluster_it_is_not_known_whom_a_rebalance_waits_for() -> None:
@@ -178,8 +180,8 @@ def test_an_empty_group_says_who_went_and_how_far_behind_it_is() -> None:
 def test_members_that_drop_out_again_and_again_are_a_finding(
     whys: list[str], ago_ms: int, status: int, what: str
 ) -> None:
-    told = replace(STABLE, progress=progress(departures=tuple(gone(why, ago_ms) for why in whys)))
-    found, findings = judged(told)
+    group = replace(STABLE, progress=progress(departures=tuple(gone(why, ago_ms) for why in whys)))
+    found, findings = judged(group)
     assert found == status
     assert [finding.what.startswith(what) for finding in findings] == ([True] if what else [])
 
@@ -190,18 +192,18 @@ def test_members_that_drop_out_again_and_again_are_a_finding(
 def test_a_partition_on_its_way_names_who_has_not_revoked_it() -> None:
     a = replace(A, epoch=4, assigned=(T0, T1), target=(T0,))
     b = replace(B, epoch=5, assigned=(), target=(T1,))
-    told = replace(STABLE, type=CONSUMER, state="Reconciling", members=(a, b), epoch=5, progress=None)
-    status, finding = only(told)
+    group = replace(STABLE, type=CONSUMER, state="Reconciling", members=(a, b), epoch=5, progress=None)
+    status, finding = only(group)
     assert (status, finding.what) == (HEALTHY, "partitions are on their way: t-1")
     assert finding.waits_for == f"{NAMED_A} to poll, and to revoke"
     assert finding.why == (
         f"t-1 is to go to b (client app at 10.0.0.2): {NAMED_A} has not revoked it",
         f"{NAMED_A} is in epoch 4, the group in 5",
     )
-    hidden = replace(told, members=(replace(a, assigned=(T0,)), b))
+    hidden = replace(group, members=(replace(a, assigned=(T0,)), b))
     assert "no member says that it has it" in only(hidden)[1].why[0]
-    settled = replace(told, state="Stable", members=(replace(a, epoch=5, assigned=(T0,)), replace(b, assigned=(T1,))))
-    assert judged(settled) == (HEALTHY, [])
+    stable = replace(group, state="Stable", members=(replace(a, epoch=5, assigned=(T0,)), replace(b, assigned=(T1,))))
+    assert judged(stable) == (HEALTHY, [])
 
 
 def test_a_coordinator_says_how_long_a_member_may_take_to_revoke() -> None:
@@ -209,8 +211,8 @@ def test_a_coordinator_says_how_long_a_member_may_take_to_revoke() -> None:
     b = replace(B, epoch=5, assigned=(), target=(T1,))
     rows = (MemberProgress("a", "", 40_000, 60_000, 48_000), MemberProgress("b", "", 40_000, 60_000))
     known = GroupProgress(generation=5, in_state_ms=12_000, members=rows)
-    told = replace(STABLE, type=CONSUMER, state="Reconciling", members=(a, b), epoch=5, progress=known)
-    _, finding = only(told)
+    group = replace(STABLE, type=CONSUMER, state="Reconciling", members=(a, b), epoch=5, progress=known)
+    _, finding = only(group)
     assert finding.why[0] == "since 12 s"
     limit = "for at most 48 s (max.poll.interval.ms); then who has not is removed"
     assert finding.waits_for == f"{NAMED_A} to poll, and to revoke, {limit}"
@@ -220,22 +222,22 @@ def test_a_static_member_that_has_left_keeps_its_partitions_for_its_session() ->
     a = replace(A, epoch=AWAY_EPOCH, instance_id="i", target=(T0,))
     b = replace(B, epoch=5, target=(T1,))
     known = GroupProgress(in_state_ms=12_000, members=(MemberProgress("a", "", 7_000, 60_000),))
-    told = replace(STABLE, type=CONSUMER, state="Reconciling", members=(a, b), epoch=5, progress=known)
-    status, finding = only(told)
+    group = replace(STABLE, type=CONSUMER, state="Reconciling", members=(a, b), epoch=5, progress=known)
+    status, finding = only(group)
     assert (status, finding.what) == (HEALTHY, "a (client app at 10.0.0.1, instance i) has left, and will be back")
     assert finding.why == ("t-0 waits for it, and nobody reads",)
     assert finding.waits_for == "a consumer with group.instance.id=i, or the end of its session in 7 s"
-    _, (moving, _) = judged(replace(told, members=(replace(a, target=()), replace(b, target=(T0, T1)))))
+    _, (moving, _) = judged(replace(group, members=(replace(a, target=()), replace(b, target=(T0, T1)))))
     assert moving.waits_for == "the members' next heartbeats", "nobody who is there has anything to revoke"
 
 
 def test_an_expression_that_no_topic_matches_is_named() -> None:
     a = replace(A, epoch=5, subscribed=(), assigned=(), target=(), regex="x.*")
-    told = replace(STABLE, type=CONSUMER, members=(a,), epoch=5)
-    status, finding = only(told, positions=())
+    group = replace(STABLE, type=CONSUMER, members=(a,), epoch=5)
+    status, finding = only(group, positions=())
     assert (status, finding.what, finding.waits_for) == (ACTION, "no topic matches 'x.*'", "a topic that matches")
     for healthy in (replace(a, assigned=(T0,), target=(T0,)), replace(a, subscribed=("t",))):
-        found = judge_group(facts(replace(told, members=(healthy, B)), positions=()))
+        found = judge_group(facts(replace(group, members=(healthy, B)), positions=()))
         assert not any("matches" in one.what for one in found)
 
 
@@ -243,12 +245,12 @@ def test_an_expression_that_no_topic_matches_is_named() -> None:
 
 
 def test_topics_that_do_not_exist_and_partitions_that_nobody_reads_are_named() -> None:
-    told = replace(STABLE, members=(replace(A, subscribed=("t", "u")),))
-    status, (missing, unread) = judged(told, unknown=("u",))
+    group = replace(STABLE, members=(replace(A, subscribed=("t", "u")),))
+    status, (missing, unread) = judged(group, unknown=("u",))
     assert (status, missing.what, commands(missing)) == (ACTION, "topic 'u' does not exist", ["topics create u"])
     assert missing.why == (f"subscribed: {NAMED_A}",)
     assert (unread.what, unread.needs_action) == ("nobody reads t-1", False)
-    joining = replace(told, state="PreparingRebalance", progress=progress(PARKED))
+    joining = replace(group, state="PreparingRebalance", progress=progress(PARKED))
     assert all("nobody reads" not in finding.what for finding in judged(joining)[1])
 
 
@@ -280,15 +282,15 @@ def test_an_offset_outside_its_log_is_named(committed: int, what: str, status: i
 def test_a_member_that_does_not_commit_is_named_with_its_partitions() -> None:
     behind = (at(60), at(None, place=T1))
     limits = (MemberProgress("a", "", 5_000, 300_000), MemberProgress("b", "", 5_000, 300_000))
-    told = replace(STABLE, progress=progress(*limits))
-    status, (first, second) = judged(told, positions=behind, before=behind)
+    group = replace(STABLE, progress=progress(*limits))
+    status, (first, second) = judged(group, positions=behind, before=behind)
     assert (status, first.what) == (ACTION, f"{NAMED_A} committed nothing within 6 s")
     assert first.why[0] == "t-0: 40 offsets to read, committed offset 60"
     assert second.why[0] == "t-1: 100 offsets to read, no offset committed"
     assert "max.poll.interval.ms (300000 ms)" in first.waits_for
-    assert judged(told, positions=(at(70),), before=(at(60),)) == (HEALTHY, []), "it commits"
-    assert judged(told, positions=behind) == (HEALTHY, []), "it was not watched"
-    assert judged(told, positions=(at(100),), before=(at(100),)) == (HEALTHY, []), "there is nothing to read"
+    assert judged(group, positions=(at(70),), before=(at(60),)) == (HEALTHY, []), "it commits"
+    assert judged(group, positions=behind) == (HEALTHY, []), "it was not watched"
+    assert judged(group, positions=(at(100),), before=(at(100),)) == (HEALTHY, []), "there is nothing to read"
 
 
 def test_a_group_that_reads_slower_than_producers_write_falls_behind() -> None:

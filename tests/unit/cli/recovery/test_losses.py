@@ -46,18 +46,20 @@ def cut(node: int, start: int, end: int, time_ms: int = 2000, new_epoch: int = 4
     )
 
 
-def told(node: int, *losses: Loss, left_out: int = 0) -> DescribeLossesResponse:
+def answer_of(node: int, *losses: Loss, left_out: int = 0) -> DescribeLossesResponse:
     return DescribeLossesResponse(node_id=node, losses=losses, left_out=left_out)
 
 
 def test_what_all_brokers_report_of_the_metadata_is_one_entry_and_entries_follow_each_other_in_time() -> None:
-    ledger = merged({1: told(1, ELECTED, cut(1, 10, 12)), 2: told(2, ELECTED), 3: told(3, cut(3, 9, 12, 500))})
+    ledger = merged(
+        {1: answer_of(1, ELECTED, cut(1, 10, 12)), 2: answer_of(2, ELECTED), 3: answer_of(3, cut(3, 9, 12, 500))}
+    )
     assert ledger.losses == (cut(3, 9, 12, 500), ELECTED, cut(1, 10, 12))
     assert ledger.is_complete
 
 
 def test_two_replicas_that_lost_the_same_are_two_entries_of_records_that_count_once() -> None:
-    ledger = merged({1: told(1, cut(1, 10, 15)), 3: told(3, cut(3, 12, 20))})
+    ledger = merged({1: answer_of(1, cut(1, 10, 15)), 3: answer_of(3, cut(3, 12, 20))})
     assert len(ledger.losses) == 2
     assert exactly_lost(ledger.losses) == 10
     assert exactly_lost((cut(1, 0, 5), cut(1, 0, 5, new_epoch=9, old_epoch=4))) == 10, "lost, written, and lost"
@@ -89,18 +91,18 @@ def test_what_one_replica_found_missing_is_no_loss_where_its_leader_has_it() -> 
     """A disk that lost its tail: the replica copies it again."""
     found = cut(2, 40, 50, new_epoch=-1)
     assert (exactly_lost((found, cut(1, 0, 3))), missing_copies((found, cut(1, 0, 3)))) == (3, 10)
-    assert summary([as_json(Entry((found,)))], merged({1: told(1)}), 0, 10) == (
+    assert summary([as_json(Entry((found,)))], merged({1: answer_of(1)}), 0, 10) == (
         "1 entry: exactly 0 records lost; 10 records that a single replica missed, copied again if its leader had them"
     )
 
 
 def test_a_ledger_that_not_all_brokers_told_is_incomplete() -> None:
     refused = DescribeLossesResponse(error_code=ErrorCode.KAFKA_STORAGE_ERROR)
-    ledger = merged({1: told(1), 2: Silence("does not run"), 3: refused})
+    ledger = merged({1: answer_of(1), 2: Silence("does not run"), 3: refused})
     assert ledger.silent == {2: "does not run", 3: "refuses: KAFKA_STORAGE_ERROR"}
     assert not ledger.is_complete
-    assert not merged({1: told(1, left_out=2)}).is_complete
-    unread = merged({1: told(1), 2: replace(told(2), unread=("/d1",))})
+    assert not merged({1: answer_of(1, left_out=2)}).is_complete
+    unread = merged({1: answer_of(1), 2: replace(answer_of(2), unread=("/d1",))})
     assert (unread.unread, unread.is_complete) == (((2, "/d1"),), False)
     assert summary([], unread, 0, 0) == "nothing that the others know of was lost"
 
@@ -131,7 +133,7 @@ def test_an_entry_is_a_line_with_the_replica_its_loss_and_the_cause() -> None:
 
 
 def test_the_summary_says_nothing_was_lost_only_if_all_were_asked() -> None:
-    complete, incomplete = merged({1: told(1)}), merged({1: told(1), 2: Silence("…")})
+    complete, incomplete = merged({1: answer_of(1)}), merged({1: answer_of(1), 2: Silence("…")})
     assert summary([], complete, 0, 0) == "nothing was lost"
     assert summary([], incomplete, 0, 0) == "nothing that the others know of was lost"
     rows = [as_json(Entry((ELECTED,))), as_json(Entry((cut(1, 2, 5),)))]
@@ -178,11 +180,11 @@ def seen(loss: Loss, time_ms: int = 9000) -> Loss:
 def test_an_entry_is_acknowledged_when_all_that_it_stands_for_is() -> None:
     """Brokers whose metadata lag tell the same entry without."""
     again = [beginning(2, 1000 * epoch, epoch) for epoch in (6, 7)]
-    ledger = merged({1: told(1, seen(again[0]), again[1]), 2: told(2, again[0])})
+    ledger = merged({1: answer_of(1, seen(again[0]), again[1]), 2: answer_of(2, again[0])})
     (entry,) = entries(ledger.losses)
     assert len(ledger.losses) == 2
     assert acknowledgement(entry, ledger.acknowledged) is None
-    ledger = merged({1: told(1, *map(seen, again)), 2: told(2, seen(again[0], 9500))})
+    ledger = merged({1: answer_of(1, *map(seen, again)), 2: answer_of(2, seen(again[0], 9500))})
     (entry,) = entries(ledger.losses)
     row = as_json(entry, acknowledgement(entry, ledger.acknowledged))
     assert (row["acknowledged"], row["acknowledged_by"]) == (True, "me@here")
@@ -212,7 +214,7 @@ def show_of(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch,
     asked: list[Any] = []
     monkeypatch.setattr(command, "brokers_of", lambda _: {1: None})
     monkeypatch.setattr(command, "may_describe_cluster", lambda _: True)
-    monkeypatch.setattr(command, "ask_ledger", lambda *_: merged({1: told(1, *found)}))
+    monkeypatch.setattr(command, "ask_ledger", lambda *_: merged({1: answer_of(1, *found)}))
     monkeypatch.setattr(command, "ask_any", lambda _, request, *__: asked.append(request))
     status = command.losses(**flags)
     return status, capsys.readouterr().out.splitlines(), asked

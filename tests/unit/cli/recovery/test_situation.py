@@ -11,7 +11,7 @@ from strandline.client.admin.loss_ledger import WITHDRAWN, Ledger
 from strandline.client.admin.partitions import PartitionState, Place
 from strandline.client.admin.replica_logs import LogReport, ReplicaLog, Unasked
 from strandline.client.brokers import BrokerAt
-from strandline.diagnosis.ledger_facts import Written, written
+from strandline.diagnosis.ledger_facts import LedgerEntries, written
 from strandline.diagnosis.replica_logs import words
 from strandline.diagnosis.situation import (
     ACTION,
@@ -250,12 +250,12 @@ def test_a_healthy_partition_is_one_line() -> None:
 @pytest.mark.parametrize(
     ("found", "line"),
     [
-        (Written(1), "  the loss ledger has 1 entry of it: strandline losses t:0"),
-        (Written(2, 1), "  the loss ledger has 2 entries, and 1 acknowledged of it: strandline losses t:0 --all"),
-        (Written(0, 3), "  the loss ledger has no entry but 3 acknowledged of it: strandline losses t:0 --all"),
+        (LedgerEntries(1), "  the loss ledger has 1 entry of it: strandline losses t:0"),
+        (LedgerEntries(2, 1), "  the loss ledger has 2 entries, and 1 acknowledged of it: strandline losses t:0 --all"),
+        (LedgerEntries(0, 3), "  the loss ledger has no entry but 3 acknowledged of it: strandline losses t:0 --all"),
     ],
 )
-def test_what_the_ledger_has_is_named_and_what_was_acknowledged_of_it(found: Written, line: str) -> None:
+def test_what_the_ledger_has_is_named_and_what_was_acknowledged_of_it(found: LedgerEntries, line: str) -> None:
     assert lines_of(replace(led((1, 2, 3)), ledger=found), ())[1] == line
 
 
@@ -435,16 +435,16 @@ def test_a_loss_in_an_internal_topic_is_said_to_mean_more_than_a_missing_record(
     """Where something is in the ledger, and where nobody leads, so that a way out may lose something."""
     for facts, has_lost in (
         (led((1, 2, 3)), False),
-        (replace(led((1, 2, 3)), ledger=Written(1)), True),
-        (replace(led((1, 2, 3)), ledger=Written(0, 1)), True),
+        (replace(led((1, 2, 3)), ledger=LedgerEntries(1)), True),
+        (replace(led((1, 2, 3)), ledger=LedgerEntries(0, 1)), True),
         (leaderless(known=(1,), down=(1,)), True),
     ):
         there = replace(facts, state=replace(facts.state, at=Place(topic, 0)))
         said = [line for line in lines_of(there, judge(there)) if line.startswith("  if one is lost: ")]
         assert bool(said) == (has_lost and bool(words))
         assert not said or any(words in line for line in said)
-        told = as_json(there, judge(there))["if_one_is_lost"]
-        assert [f"  if one is lost: {text}" for text in told] == said
+        reported = as_json(there, judge(there))["if_one_is_lost"]
+        assert [f"  if one is lost: {text}" for text in reported] == said
 
 
 def withdrawal(node: int, time_ms: int = 1000, start: int = 5) -> Loss:
@@ -461,7 +461,7 @@ def withdrawal(node: int, time_ms: int = 1000, start: int = 5) -> Loss:
 
 
 def test_a_replica_that_was_withdrawn_is_named_with_the_reason_until_it_is_back() -> None:
-    facts = led((1, 2), ledger=Written(1, 0, (withdrawal(3),)), behind={})
+    facts = led((1, 2), ledger=LedgerEntries(1, 0, (withdrawal(3),)), behind={})
     (found,) = judge_withdrawn(facts)
     assert found.what == "replica 3 was withdrawn"
     assert found.why == (
@@ -476,12 +476,12 @@ def test_a_replica_that_was_withdrawn_is_named_with_the_reason_until_it_is_back(
 
 
 def test_one_that_is_eligible_again_is_not_named_and_one_that_is_no_replica_any_more_is_not_either() -> None:
-    assert judge_withdrawn(replace(leaderless(elr=(3,)), ledger=Written(1, 0, (withdrawal(3),)))) == ()
-    assert judge_withdrawn(led((1, 2), ledger=Written(1, 0, (withdrawal(9),)))) == ()
+    assert judge_withdrawn(replace(leaderless(elr=(3,)), ledger=LedgerEntries(1, 0, (withdrawal(3),)))) == ()
+    assert judge_withdrawn(led((1, 2), ledger=LedgerEntries(1, 0, (withdrawal(9),)))) == ()
 
 
 def test_without_a_leader_there_is_nobody_to_copy_from() -> None:
-    (found,) = judge_withdrawn(replace(leaderless(elr=(1, 2)), ledger=Written(1, 0, (withdrawal(3),))))
+    (found,) = judge_withdrawn(replace(leaderless(elr=(1, 2)), ledger=LedgerEntries(1, 0, (withdrawal(3),))))
     assert found.waits_for == "a leader to copy from"
 
 
@@ -490,7 +490,7 @@ def test_entries_are_counted_by_partition_and_the_last_withdrawal_of_each_replic
     elsewhere = replace(other, topic="u")
     seen = {first: Acknowledged("somebody", 3000), elsewhere: Acknowledged("somebody", 3000)}
     found = written(Ledger((other, first, last, elsewhere), {}, acknowledged=seen))
-    assert found[Place("t", 0)] == Written(2, 1, (other, last))
+    assert found[Place("t", 0)] == LedgerEntries(2, 1, (other, last))
     assert found[Place("u", 0)].words == "no entry but 1 acknowledged"
 
 

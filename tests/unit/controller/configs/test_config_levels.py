@@ -46,7 +46,7 @@ def test_a_topics_key_has_the_value_of_the_first_level_that_has_one(synonym: str
     cluster = ready()  # without ELR, which refuses a broker's own min ISR
     static: dict[str, ConfigValue] = {synonym: NODE_CONFIGS[synonym].parse(file)}
 
-    def told() -> tuple[str | None, str | None]:
+    def effective() -> tuple[str | None, str | None]:
         """On brokers 1 and 2."""
         found = [show_value(cluster.image.topic_config("t", key.name, static, node)) for node in ("1", "2")]
         return found[0], found[1]
@@ -62,39 +62,39 @@ def test_a_topics_key_has_the_value_of_the_first_level_that_has_one(synonym: str
         return codes
 
     is_state = key.name == "min.insync.replicas"  # the file's value is not asked for: the cluster's is always there
-    assert told() == (("1", "1") if is_state else (file, file))
+    assert effective() == (("1", "1") if is_state else (file, file))
     assert set_to(("every", every)) == [E.NONE]
-    assert told() == (every, every)
+    assert effective() == (every, every)
     if synonym in ONE_FOR_ALL:
         assert set_to(("one", one)) == [E.INVALID_REQUEST]
     else:
         assert set_to(("one", one)) == [E.NONE]
-        assert told() == (one, every)
+        assert effective() == (one, every)
     assert set_to(("topic", own)) == [E.NONE]
-    assert told() == (own, own)
+    assert effective() == (own, own)
     assert set_to(("topic", None)) == [E.NONE]
-    assert told() == ((every, every) if synonym in ONE_FOR_ALL else (one, every))
+    assert effective() == ((every, every) if synonym in ONE_FOR_ALL else (one, every))
     if not is_state:
         assert set_to(("every", None)) == [E.NONE]
-        assert told() == ((file, file) if synonym in ONE_FOR_ALL else (one, file))
+        assert effective() == ((file, file) if synonym in ONE_FOR_ALL else (one, file))
 
 
 @pytest.mark.parametrize("name", OTHERS)
 def test_a_brokers_own_key_is_first_its_own_and_then_that_of_all(name: str) -> None:
     cluster = ready()
 
-    def told() -> list[ConfigValue]:
+    def effective() -> list[ConfigValue]:
         return [dynamic_value(cluster.image.configs, node, name) for node in ("1", "2")]
 
-    assert told() == [None, None], "the file counts"
+    assert effective() == [None, None], "the file counts"
     kind = NODE_CONFIGS[name].type
     one, every = ("true", "false") if kind == "BOOLEAN" else ("11", "12")
     if name == "max.connections.per.ip.overrides":
         one, every = "10.0.0.1:11", "10.0.0.1:12"
     alter(cluster, broker((name, SET, every)), broker((name, SET, one), name="1"))
-    assert told() == [NODE_CONFIGS[name].parse(text) for text in (one, every)]
+    assert effective() == [NODE_CONFIGS[name].parse(text) for text in (one, every)]
     alter(cluster, broker((name, DELETE, None), name="1"))
-    assert told() == [NODE_CONFIGS[name].parse(every)] * 2
+    assert effective() == [NODE_CONFIGS[name].parse(every)] * 2
     wrong = alter(cluster, broker((name, SET, "x")))[0]
     assert wrong.error_code == E.INVALID_REQUEST
     why = "Expected value to be either true or false" if kind == "BOOLEAN" else f"Not a number of type {kind}"

@@ -23,7 +23,7 @@ def leaderless() -> Recovered:
     return cluster
 
 
-def told(cluster: Cluster, sequence: int) -> ErrorCode | None:
+def error_of(cluster: Cluster, sequence: int) -> ErrorCode | None:
     """What is answered for the partition; None: nothing yet."""
     answer = cluster.answer_to(sequence)
     return answer and E(answer.replica_election_results[0].partition_result[0].error_code)
@@ -41,11 +41,11 @@ def test_balanced_does_not_elect_a_replica_that_lost_its_tail_while_an_eligible_
     sequence = cluster.sequence
     for node in (1, 3):
         cluster.say(node, (0, 30))
-    assert (cluster.leader, told(cluster, sequence)) == (NOBODY, None)
+    assert (cluster.leader, error_of(cluster, sequence)) == (NOBODY, None)
     cluster.beat(2)
     cluster.wait(0)
     assert (cluster.leader, cluster.partition("t").losses) == (2, ())
-    assert told(cluster, sequence) is E.NONE, "at once, not when the time is up"
+    assert error_of(cluster, sequence) is E.NONE, "at once, not when the time is up"
 
 
 def test_a_waiting_request_learns_at_once_that_the_topic_was_deleted() -> None:
@@ -54,7 +54,7 @@ def test_a_waiting_request_learns_at_once_that_the_topic_was_deleted() -> None:
     sequence = cluster.sequence
     cluster.ask(DeleteTopicsRequest(topics=(DeleteTopicState(name="t"),)), 6)
     cluster.wait(0)
-    assert told(cluster, sequence) is E.UNKNOWN_TOPIC_OR_PARTITION
+    assert error_of(cluster, sequence) is E.UNKNOWN_TOPIC_OR_PARTITION
     assert not cluster.controller.manual.asked
 
 
@@ -64,11 +64,11 @@ def test_of_two_requests_for_a_partition_the_later_one_counts() -> None:
     first = cluster.sequence
     assert cluster.ask(elect(DESIGNATION, 3), 3) is None
     second = cluster.sequence
-    assert told(cluster, first) is E.ELIGIBLE_LEADERS_NOT_AVAILABLE
+    assert error_of(cluster, first) is E.ELIGIBLE_LEADERS_NOT_AVAILABLE
     cluster.say(2, (0, 30))
     assert cluster.leader == NOBODY
     cluster.say(3, (0, 20))
-    assert (cluster.leader, told(cluster, second)) == (3, E.NONE)
+    assert (cluster.leader, error_of(cluster, second)) == (3, E.NONE)
 
 
 def test_the_designated_broker_counts_only_in_a_designation() -> None:
@@ -110,7 +110,7 @@ def test_a_request_without_wait_time_times_out_at_once() -> None:
     """The field of the request may have any number."""
     cluster = leaderless()
     cluster.ask(elect(LONGEST_LOG_BALANCED, timeout_ms=-1), 3)
-    assert told(cluster, cluster.sequence) is E.REQUEST_TIMED_OUT
+    assert error_of(cluster, cluster.sequence) is E.REQUEST_TIMED_OUT
     assert not cluster.controller.manual.asked
 
 
@@ -130,4 +130,4 @@ def test_partitions_that_wait_for_an_election_count_among_all_that_wait() -> Non
     ]
     cluster.wait(1_000)
     cluster.commit()
-    assert told(cluster, waiting) is E.REQUEST_TIMED_OUT
+    assert error_of(cluster, waiting) is E.REQUEST_TIMED_OUT

@@ -76,9 +76,9 @@ def test_the_reason_is_written_down_and_told_and_is_no_unclean_election() -> Non
     (event,) = cluster.partition("t").withdrawals
     assert (event.replica, event.start, event.end, event.time_ms) == (1, 50, 100, 7)
     assert event.cause == CAUSES[Cause.SHORT]
-    told = [effect.text for effect in cluster.effects if isinstance(effect, Report)]
-    assert f"broker 1 leaves ISR and ELR of t-0: {CAUSES[Cause.SHORT]}" in told
-    assert not [text for text in told if "unclean" in text]
+    reported = [effect.text for effect in cluster.effects if isinstance(effect, Report)]
+    assert f"broker 1 leaves ISR and ELR of t-0: {CAUSES[Cause.SHORT]}" in reported
+    assert not [text for text in reported if "unclean" in text]
     assert cluster.partition("t").losses == ()
 
 
@@ -120,8 +120,8 @@ def test_a_proposal_by_what_it_had_before_is_of_an_earlier_leader_epoch() -> Non
         assert (found.leader, found.leader_epoch, found.isr) == (1, before.leader_epoch + 1, (1, 2))
         late = cluster.alter("t", (1, 2, 3), leader_epoch=before.leader_epoch, partition_epoch=before.partition_epoch)
         assert late.error_code == ErrorCode.FENCED_LEADER_EPOCH
-    told = [effect.text for effect in cluster.effects if isinstance(effect, Report)]
-    assert f"broker 3 stays out of ISR and ELR of t-0: {CAUSES[Cause.SHORT]}" in told
+    reported = [effect.text for effect in cluster.effects if isinstance(effect, Report)]
+    assert f"broker 3 stays out of ISR and ELR of t-0: {CAUSES[Cause.SHORT]}" in reported
 
 
 @pytest.mark.parametrize("how", ["offline_log_dirs", "want_fence"])

@@ -107,6 +107,6 @@ def test_a_topic_is_spread_over_a_new_group() -> None:
 @given(groups_with_target(is_equal=False), st.integers(0, 40))
 def test_without_budget_the_flow_is_still_whole(spec: GroupSpec, budget: int) -> None:
     balance = Balance(Present(spec), budget)
-    balance.settle()
+    balance.assign()
     pairs = zip(balance.held, balance.subscribers, strict=True)
     assert all(held[m] == 0 or m in subscribers for held, subscribers in pairs for m in held)

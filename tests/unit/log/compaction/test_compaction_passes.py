@@ -168,20 +168,20 @@ class Journal(SimDisk):
 
     def __init__(self) -> None:
         super().__init__()
-        self.told: list[tuple[str, str]] = []
+        self.calls: list[tuple[str, str]] = []
 
     def rename(self, old: str, new: str) -> None:
         super().rename(old, new)
-        self.told.append(("rename", new))
+        self.calls.append(("rename", new))
 
     def remove(self, path: str) -> None:
         super().remove(path)
-        self.told.append(("remove", path))
+        self.calls.append(("remove", path))
 
     def sync(self, paths: Iterable[str]) -> None:
         named = list(paths)
         super().sync(named)
-        self.told += [("sync", path) for path in named]
+        self.calls += [("sync", path) for path in named]
 
 
 def test_the_names_of_a_swap_are_durable_before_what_it_replaces_is_deleted() -> None:
@@ -193,10 +193,10 @@ def test_the_names_of_a_swap_are_durable_before_what_it_replaces_is_deleted() ->
         roll(log, disk)
     write(log, ("a", "2"))
     roll(log, disk)
-    disk.told.clear()
+    disk.calls.clear()
     run = compact(log, disk)
     assert run.log is log
-    kinds = [(kind, path.rpartition(".")[2] if kind != "sync" else path) for kind, path in disk.told]
+    kinds = [(kind, path.rpartition(".")[2] if kind != "sync" else path) for kind, path in disk.calls]
     last_swap = max(at for at, (kind, what) in enumerate(kinds) if (kind, what) == ("rename", "swap"))
     first_gone = kinds.index(("rename", "deleted"))
     assert ("sync", ROOT) in kinds[last_swap:first_gone]

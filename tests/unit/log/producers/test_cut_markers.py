@@ -32,7 +32,7 @@ def test_a_marker_that_is_not_committed_is_waited_for_after_a_restart_too(rolls:
     append(log, produced())
     assert [log.last_stable_offset(end) for end in (2, 3, 4)] == [0, 3, 4]
     for high_watermark in (2, 1):
-        disk.sync(log.settle())
+        disk.sync(log.write_all())
         log.mark_synced(log.log_end_offset)
         log.close()
         log = open_log(disk, clean=is_clean, recovery_point=4, high_watermark=high_watermark)
@@ -47,7 +47,7 @@ def test_after_a_restart_no_batch_is_read_if_all_markers_are_committed() -> None
     assert isinstance(log.append_as_leader(transactional(), 0, NOW, may_begin=True), Appended)
     assert isinstance(log.append_marker(7, 1, COMMIT, 0, NOW, 2), Appended)
     append(log, produced())
-    disk.sync(log.settle())
+    disk.sync(log.write_all())
     log.mark_synced(log.log_end_offset)
     log.close()
     log = open_log(disk, high_watermark=2)

@@ -13,12 +13,12 @@ from strandline.sim.world.disk import SimDisk
 from strandline.wire.batch import read_header
 
 
-def there(log: Log, told: Appended | ErrorCode) -> tuple[int, int, int]:
+def there(log: Log, answer: Appended | ErrorCode) -> tuple[int, int, int]:
     """Producer, first sequence and last offset of the batch that an answer names, as it lies in the log."""
-    assert isinstance(told, Appended)
-    found = log.read(told.base_offset, 1, upto=log.log_end_offset, min_one=True)
+    assert isinstance(answer, Appended)
+    found = log.read(answer.base_offset, 1, upto=log.log_end_offset, min_one=True)
     header = read_header(found.buffers[0])  # type: ignore[union-attr]
-    assert header.base_offset == told.base_offset
+    assert header.base_offset == answer.base_offset
     return header.producer_id, header.base_sequence, header.last_offset
 
 
@@ -35,7 +35,7 @@ def test_what_a_snapshot_says_is_answered_with_the_batch_that_is_there() -> None
     for sequence in range(BATCHES_MAX + 2):
         append(log, produced(1))  # of nobody, so that offsets are not sequences
         send(log, sequence)
-    for path in log.settle():
+    for path in log.write_all():
         disk.sync((path,))
     log.close()
     log = open_log(disk, small())
@@ -67,8 +67,8 @@ def test_a_batch_that_a_snapshot_alone_knows_is_no_duplicate(said: Remembered) -
     log = open_log(disk)
     assert log.producers.known[7].batches == [said], "it was believed"
     count = said.last_sequence - said.first_sequence + 1
-    told = send(log, said.first_sequence, count)
-    assert told is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER, "as the log says, which has 0 alone"
+    reported = send(log, said.first_sequence, count)
+    assert reported is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER, "as the log says, which has 0 alone"
     assert there(log, send(log, 1)) == (7, 1, 4)
     assert log.producer_state.snapshots == []
 
@@ -91,10 +91,10 @@ def test_a_producer_that_a_snapshot_alone_knows_begins_anew() -> None:
     forge(disk, log, Remembered(0, 0, 0, 0, NOW), pid=9)
     log.close()
     log = open_log(disk)
-    told = send(log, 0, pid=9)
-    assert isinstance(told, Appended)
-    assert not told.duplicate
-    assert there(log, told) == (9, 0, 2)
+    reported = send(log, 0, pid=9)
+    assert isinstance(reported, Appended)
+    assert not reported.duplicate
+    assert there(log, reported) == (9, 0, 2)
 
 
 @pytest.mark.parametrize("other", [(8, 0), (7, 1)], ids=["producer", "epoch"])
@@ -105,8 +105,8 @@ def test_a_batch_of_another_producer_or_epoch_is_not_the_one(other: tuple[int, i
     forge(disk, log, Remembered(0, 0, 0, 0, NOW))
     log.close()
     log = open_log(disk)
-    told = send(log, 0)
-    assert told is ErrorCode.INVALID_PRODUCER_EPOCH if other == (7, 1) else there(log, told) == (7, 0, 1)
+    reported = send(log, 0)
+    assert reported is ErrorCode.INVALID_PRODUCER_EPOCH if other == (7, 1) else there(log, reported) == (7, 0, 1)
 
 
 def test_what_was_deleted_since_is_still_a_duplicate() -> None:

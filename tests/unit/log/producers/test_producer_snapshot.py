@@ -28,12 +28,12 @@ def is_duplicate(log: Log, sequence: int, pid: int = 7) -> bool:
     return isinstance(done, Appended) and done.duplicate
 
 
-def told(producers: Producers) -> dict[int, tuple[int, list[object]]]:
+def known_to(producers: Producers) -> dict[int, tuple[int, list[object]]]:
     return {pid: (one.epoch, list(one.batches)) for pid, one in sorted(producers.known.items())}
 
 
 def stop(log: Log, disk: SimDisk) -> None:
-    disk.sync(log.settle())
+    disk.sync(log.write_all())
     log.mark_synced(log.log_end_offset)
     log.close()
 
@@ -72,7 +72,7 @@ def test_what_kafka_believes_of_a_snapshot_is_the_last_batch_of_each_producer() 
 def test_a_batch_whose_sequences_wrap_is_read_as_it_was_written() -> None:
     log = open_log(SimDisk())
     append(log, produced(4, producer=(7, 0, (1 << 31) - 2)))
-    assert told(decode(encode(log.producers), NOW)) == told(log.producers)
+    assert known_to(decode(encode(log.producers), NOW)) == known_to(log.producers)
 
 
 @pytest.mark.parametrize("at", [0, 1, 3, 9, 20, -1])
@@ -107,12 +107,12 @@ def test_after_a_clean_stop_no_batch_is_read_to_know_the_producers() -> None:
     log = open_log(disk)
     for sequence in range(200):
         send(log, sequence, size=1000)
-    known = told(log.producers)
+    known = known_to(log.producers)
     stop(log, disk)
     assert offsets_in(disk, ROOT) == [200]
     disk.bytes_read = 0
     log = open_log(disk)
-    assert told(log.producers) == known
+    assert known_to(log.producers) == known
     assert disk.bytes_read < 20_000
     assert is_duplicate(log, 195)
     assert send(log, 194) is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
@@ -142,12 +142,12 @@ def test_a_damaged_snapshot_is_removed_and_the_one_before_it_taken() -> None:
     log = open_log(disk, small())
     for sequence in range(24):
         send(log, sequence)
-    known = told(log.producers)
+    known = known_to(log.producers)
     stop(log, disk)
     newest = offsets_in(disk, ROOT)[-1]
     disk.flip(f"{ROOT}/{newest:020d}.snapshot", 12, 0)
     log = open_log(disk, small())
-    assert told(log.producers) == known
+    assert known_to(log.producers) == known
     assert newest not in offsets_in(disk, ROOT)
 
 
@@ -156,11 +156,11 @@ def test_after_an_unclean_stop_none_is_believed_from_the_recovery_point_on() -> 
     log = open_log(disk, small())
     for sequence in range(24):
         send(log, sequence)
-    known, bases = told(log.producers), list(log.bases)
+    known, bases = known_to(log.producers), list(log.bases)
     for offset in bases[2:]:  # sound, and of another history
         disk.write_file(f"{ROOT}/{offset:020d}.snapshot", encode(Producers()))
     log = open_log(disk, small(), clean=False, recovery_point=bases[2])
-    assert told(log.producers) == known
+    assert known_to(log.producers) == known
     assert offsets_in(disk, ROOT) == bases[1:2]
     assert ROOT in log.unsynced(), "a power loss must not bring them back"
 
@@ -293,7 +293,7 @@ def test_a_follower_that_becomes_leader_refuses_what_the_old_leader_refused() ->
         send(leader, sequence)
         send(leader, sequence, pid=8, epoch=2)
     follower.append_as_follower(content(leader), 0, NOW)
-    assert told(follower.producers) == told(leader.producers)
+    assert known_to(follower.producers) == known_to(leader.producers)
     stop(follower, disk)
     follower = open_log(disk, small())
     for sequence in range(14):

@@ -130,7 +130,7 @@ def test_a_restart_knows_open_transactions_and_coordinators(disk: SimDisk, is_cl
     roll(log, disk)
     append(log, produced(1))
     if is_clean:
-        disk.sync(log.settle())
+        disk.sync(log.write_all())
         log.mark_synced(log.log_end_offset)
         log.close()
     again = open_log(disk, clean=is_clean, recovery_point=3)
@@ -168,7 +168,7 @@ def test_a_damaged_index_is_built_again_from_the_batches(disk: SimDisk, entry: i
         write(log, (1, number, 0))
         end(log, 1, number + 1, ABORT)
     wanted = log.aborted(0, 4, NOW)
-    disk.sync(log.settle())
+    disk.sync(log.write_all())
     log.mark_synced(4)
     log.close()
     file = disk.open(log.active.aborted.path)
@@ -305,7 +305,7 @@ def test_a_base_offset_that_has_rotted_ends_no_node(disk: SimDisk, victim: int, 
         end(log, 1, number + 1, ABORT)
     roll(log, disk)
     append(log, produced(1))
-    disk.sync(log.settle())
+    disk.sync(log.write_all())
     log.mark_synced(log.log_end_offset)
     segment = log.segments[0]
     position = segment.position_of(victim)

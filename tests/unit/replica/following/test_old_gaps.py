@@ -85,16 +85,16 @@ def test_a_gap_behind_the_last_old_one_is_damage(world: Jbod) -> None:
         assert log_of(world, node).gaps.may_precede(30)
 
 
-@pytest.mark.parametrize(("told", "taken"), [(-1, False), (0, False), (24, False), (1 << 40, True)])
-def test_what_the_leader_reports_is_the_bound(world: Jbod, told: int, taken: bool) -> None:
+@pytest.mark.parametrize(("bound", "taken"), [(-1, False), (0, False), (24, False), (1 << 40, True)])
+def test_what_the_leader_reports_is_the_bound(world: Jbod, bound: int, taken: bool) -> None:
     """And nothing is believed of what lies above the high watermark: a cleaner does not come there."""
-    rewrite(world, told)
+    rewrite(world, bound)
     add_a_replica(world)
     assert (log_of(world, 3).log_end_offset == 30) == taken
     assert log_of(world, 3).gaps_end <= 30
 
 
-def rewrite(world: Jbod, told: int) -> None:
+def rewrite(world: Jbod, bound: int) -> None:
     """Whoever leads tells broker 3 another bound."""
     step = world.nodes[THREE].step
 
@@ -106,7 +106,7 @@ def rewrite(world: Jbod, told: int) -> None:
                     topic=topic.topic,
                     topic_id=topic.topic_id,
                     partitions=tuple(
-                        type(row)(**{f: getattr(row, f) for f in row.__struct_fields__} | {"gaps_end": told})
+                        type(row)(**{f: getattr(row, f) for f in row.__struct_fields__} | {"gaps_end": bound})
                         for row in topic.partitions
                     ),
                 )

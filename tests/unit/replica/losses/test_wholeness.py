@@ -9,15 +9,15 @@ from strandline.base.ids import NOBODY, ZERO_UUID, NodeId, TopicIdPartition, Uui
 from strandline.base.ports import DiskError, DiskFull
 from strandline.log.evidence.clean_shutdown import Place
 from strandline.log.evidence.wholeness import FILE, Vouched, take_vouched
-from strandline.replica.hosting.wholeness import Whole
+from strandline.replica.hosting.wholeness import WholeLogs
 
 PLACE = Place("cluster", 1, (("/d1", Uuid(b"1" * 16)), ("/d2", Uuid(b"2" * 16))))
 BEFORE, NOW = Uuid(b"p" * 16), Uuid(b"q" * 16)
 A, B, C = (TopicIdPartition(Uuid(b"t" * 16), partition) for partition in range(3))
 
 
-def begun(disk: DictDisk, vouched: Vouched | None = None) -> Whole:
-    whole = Whole(disk)
+def begun(disk: DictDisk, vouched: Vouched | None = None) -> WholeLogs:
+    whole = WholeLogs(disk)
     whole.begin(PLACE, vouched)
     return whole
 

@@ -254,13 +254,13 @@ def test_what_the_registration_told_holds_nobody_who_became_a_member_behind_it(w
     held = Withdrawals(NodeId(2))
     found_at_start, found_since = Withdrawn(0, 6, Cause.ANOTHER, 5), Withdrawn(3, 6, Cause.DAMAGED, 6, cut_at=3)
     other = TopicIdPartition(AT.topic_id, AT.partition + 1)
-    for untold in ((), (AT,)):
+    for omitted in ((), (AT,)):
         held.add(AT, found_at_start)
         held.add(other, found_since)
         held.take_news()
-        held.registered(untold)
-        assert held.holds(AT, world.image.partition(AT)) == bool(untold)
-        assert list(held.held) == [*untold, other]
+        held.registered(omitted)
+        assert held.holds(AT, world.image.partition(AT)) == bool(omitted)
+        assert list(held.held) == [*omitted, other]
         held.forget(AT)
         held.forget(other)
 

@@ -77,7 +77,7 @@ def stored(world: World, node: int) -> bytes:
     return b"".join(bytes(segment.file.read(0, segment.size)) for segment in log_of(world, node).segments)
 
 
-def told(world: World, text: str) -> list[str]:
+def reports_with(world: World, text: str) -> list[str]:
     return [report for report in world.reports if text in report]
 
 
@@ -99,7 +99,7 @@ def test_what_rots_is_fetched_again_from_a_replica_that_has_it(world: World, nod
     assert stored(world, node) == stored(world, 3)
     scrubber = scrubber_of(world, node)
     assert (scrubber.repairs.damaged, scrubber.repairs.repaired, scrubber.repairs.lost) == (2, 2, 0)
-    assert len(told(world, "t-0: offsets 5 to 5 are repaired")) == 1
+    assert len(reports_with(world, "t-0: offsets 5 to 5 are repaired")) == 1
     assert losses(world, node) == []
 
 
@@ -326,7 +326,7 @@ def test_a_batch_that_others_have_compacted_is_copied_again_with_all_behind_it()
     flip(world, 2, 5, 18)
     flip(world, 2, 5, 64)
     world.run(PASS)
-    assert told(world, "this replica leaves ISR and ELR")
+    assert reports_with(world, "this replica leaves ISR and ELR")
     assert scrubber_of(world, 2).repairs.lost == 0
     lost = world.nodes[NodeId(2)].host.withdrawals.held[AT]
     event = withdrawal(NodeId(2), lost.start, lost.end, lost.cause, lost.time_ms, 0)

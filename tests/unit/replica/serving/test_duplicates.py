@@ -45,7 +45,7 @@ def sequences(world: World, node: int) -> list[tuple[int, int]]:
     return [(header.base_offset, header.base_sequence) for header in headers if header.producer_id == PRODUCER]
 
 
-def told(answer: Any) -> tuple[E, int] | None:
+def result_of(answer: Any) -> tuple[E, int] | None:
     row = answer()
     return None if row is None else (E(row.error_code), row.base_offset)
 
@@ -61,25 +61,25 @@ def test_a_duplicate_is_answered_when_the_batch_is_committed_and_no_sooner(world
     cut_off(world, 2, 3)
     first = send(world, 1, 0)
     again = send(world, 1, 0)
-    assert (told(first), told(again)) == (None, None)
+    assert (result_of(first), result_of(again)) == (None, None)
     assert world.row(1)[2:4] == (3, 5)
     world.cut.clear()
     world.run(3_000)
-    assert told(first) == told(again) == (E.NONE, 3)
+    assert result_of(first) == result_of(again) == (E.NONE, 3)
     assert world.ends() == [5, 5, 5]
-    assert told(send(world, 1, 0)) == (E.NONE, 3), "at once, since it is committed"
+    assert result_of(send(world, 1, 0)) == (E.NONE, 3), "at once, since it is committed"
 
 
 def test_a_duplicate_of_what_timed_out_waits_again(world: World) -> None:
     cut_off(world, 2, 3)
     first = send(world, 1, 0, timeout_ms=100)
     world.run(200)
-    assert told(first) == (E.REQUEST_TIMED_OUT, -1)
+    assert result_of(first) == (E.REQUEST_TIMED_OUT, -1)
     again = send(world, 1, 0)
-    assert told(again) is None
+    assert result_of(again) is None
     world.cut.clear()
     world.run(3_000)
-    assert told(again) == (E.NONE, 3)
+    assert result_of(again) == (E.NONE, 3)
     assert world.ends() == [5, 5, 5]
 
 
@@ -89,25 +89,25 @@ def test_a_duplicate_after_too_few_replicas_after_append_is_refused_then_waits_t
     cut_off(world, 2, 3)
     first = send(world, 1, 0)
     world.change(isr=(1,))
-    assert told(first) == (E.NOT_ENOUGH_REPLICAS_AFTER_APPEND, -1)
-    assert told(send(world, 1, 0)) == (E.NOT_ENOUGH_REPLICAS, -1)
+    assert result_of(first) == (E.NOT_ENOUGH_REPLICAS_AFTER_APPEND, -1)
+    assert result_of(send(world, 1, 0)) == (E.NOT_ENOUGH_REPLICAS, -1)
     world.controller_answers = False
     world.cut.clear()
     world.run(200)
-    assert told(send(world, 1, 0)) == (E.NOT_ENOUGH_REPLICAS, -1), "2 and 3 have it, and the ISR is not committed"
+    assert result_of(send(world, 1, 0)) == (E.NOT_ENOUGH_REPLICAS, -1), "2 and 3 have it, and the ISR is not committed"
     world.controller_answers = True
     world.answer_controller()
     world.run(3_000)
-    assert told(send(world, 1, 0)) == (E.NONE, 3)
+    assert result_of(send(world, 1, 0)) == (E.NONE, 3)
     assert sequences(world, 1) == [(3, 0)]
     assert world.ends() == [5, 5, 5]
 
 
 def test_acks_1_is_answered_with_the_first_offset_before_it_is_committed(world: World) -> None:
     cut_off(world, 2, 3)
-    assert told(send(world, 1, 0, acks=1)) == (E.NONE, 3)
-    assert told(send(world, 1, 0, acks=1)) == (E.NONE, 3)
-    assert told(send(world, 1, 0)) is None
+    assert result_of(send(world, 1, 0, acks=1)) == (E.NONE, 3)
+    assert result_of(send(world, 1, 0, acks=1)) == (E.NONE, 3)
+    assert result_of(send(world, 1, 0)) is None
 
 
 # --- by whom
@@ -123,11 +123,11 @@ def test_a_new_leader_that_has_it_answers_when_its_own_high_watermark_has_passed
     assert leader is not None
     assert type(leader.role) is Leader
     again = send(world, 2, 0)
-    assert told(again) is None
+    assert result_of(again) is None
     assert world.row(2)[2:4] == (4, 6), "its high watermark is what the old leader told last"
     world.cut.clear()
     world.run(3_000)
-    assert told(again) == (E.NONE, 4)
+    assert result_of(again) == (E.NONE, 4)
 
 
 def test_a_new_leader_that_lacks_it_writes_it(world: World) -> None:
@@ -136,11 +136,11 @@ def test_a_new_leader_that_lacks_it_writes_it(world: World) -> None:
     world.cut.clear()
     world.kill(NodeId(1))
     world.change(leader=2, isr=(2, 3))
-    assert told(first) is None
+    assert result_of(first) is None
     world.produce(2, 4)
     again = send(world, 2, 0)
     world.run(3_000)
-    assert told(again) == (E.NONE, 7)
+    assert result_of(again) == (E.NONE, 7)
     assert sequences(world, 2) == sequences(world, 3) == [(7, 0)]
 
 
@@ -156,7 +156,7 @@ def test_what_a_follower_cut_it_does_not_know_when_it_leads_again(world: World) 
     world.produce(1, 1)
     again = send(world, 1, 0)
     world.run(3_000)
-    assert told(again) == (E.NONE, 4)
+    assert result_of(again) == (E.NONE, 4)
     assert sequences(world, 1) == sequences(world, 2) == [(4, 0)]
 
 
@@ -167,7 +167,7 @@ def test_after_an_unclean_election_the_log_that_leads_decides(world: World, has_
         world.change(isr=(1, 2))
     first = send(world, 1, 0, timeout_ms=200_000)
     world.run(60_000)
-    assert told(first) == (E.NONE, 3)
+    assert result_of(first) == (E.NONE, 3)
     world.kill(NodeId(1))
     world.kill(NodeId(2))
     world.cut.clear()
@@ -180,7 +180,7 @@ def test_after_an_unclean_election_the_log_that_leads_decides(world: World, has_
     again = send(world, 3, 0)
     world.run(3_000)
     at = 3 if has_it else 4
-    assert told(again) == (E.NONE, at)
+    assert result_of(again) == (E.NONE, at)
     assert sequences(world, 1) == sequences(world, 2) == sequences(world, 3) == [(at, 0)]
 
 
@@ -193,7 +193,7 @@ def test_after_a_restart_a_duplicate_is_known_and_committed_before_it_is_answere
         world.start(NodeId(node), clean=False)
     again = send(world, 1, 0)
     world.run(3_000)
-    assert told(again) == (E.NONE, 3)
+    assert result_of(again) == (E.NONE, 3)
     assert world.ends() == [5, 5, 5]
 
 
@@ -201,8 +201,8 @@ def test_a_batch_older_than_the_last_five_is_not_a_duplicate(world: World) -> No
     for sequence in range(0, 12, 2):
         send(world, 1, sequence)
     world.run(3_000)
-    assert told(send(world, 1, 0)) == (E.OUT_OF_ORDER_SEQUENCE_NUMBER, -1)
-    assert told(send(world, 1, 2)) == (E.NONE, 5)
+    assert result_of(send(world, 1, 0)) == (E.OUT_OF_ORDER_SEQUENCE_NUMBER, -1)
+    assert result_of(send(world, 1, 2)) == (E.NONE, 5)
 
 
 # --- what was refused comes first
@@ -212,11 +212,11 @@ def refuse_first(world: World, how: E) -> None:
     """The producer's first batch meets a broker that cannot take it now, and that can when the second one comes."""
     if how is E.NOT_ENOUGH_REPLICAS:
         world.change(isr=(1,))
-        assert told(send(world, 1, 0)) == (how, -1)
+        assert result_of(send(world, 1, 0)) == (how, -1)
         world.change(isr=(1, 2, 3))
     else:
         world.change(leader=2, isr=(1, 2, 3))
-        assert told(send(world, 1, 0)) == (how, -1)
+        assert result_of(send(world, 1, 0)) == (how, -1)
         world.change(leader=1)
     world.run(1_000)
 
@@ -224,32 +224,32 @@ def refuse_first(world: World, how: E) -> None:
 @pytest.mark.parametrize("how", [E.NOT_ENOUGH_REPLICAS, E.NOT_LEADER_OR_FOLLOWER])
 def test_a_batch_behind_one_that_was_refused_is_refused_until_that_comes(world: World, how: E) -> None:
     refuse_first(world, how)
-    assert told(send(world, 1, 2)) == (E.OUT_OF_ORDER_SEQUENCE_NUMBER, -1)
+    assert result_of(send(world, 1, 2)) == (E.OUT_OF_ORDER_SEQUENCE_NUMBER, -1)
     assert sequences(world, 1) == []
     first, second = send(world, 1, 0), send(world, 1, 2)
     world.run(3_000)
-    assert told(first) == (E.NONE, 3)
-    assert told(second) == (E.NONE, 5)
+    assert result_of(first) == (E.NONE, 3)
+    assert result_of(second) == (E.NONE, 5)
 
 
 def test_a_partition_that_is_not_known_yet_awaits_what_it_refused() -> None:
     world = World()
-    assert told(send(world, 1, 0))[0] is E.UNKNOWN_TOPIC_OR_PARTITION  # type: ignore[index]
+    assert result_of(send(world, 1, 0))[0] is E.UNKNOWN_TOPIC_OR_PARTITION  # type: ignore[index]
     world.create()
     world.run(1_000)
-    assert told(send(world, 1, 2)) == (E.OUT_OF_ORDER_SEQUENCE_NUMBER, -1)
+    assert result_of(send(world, 1, 2)) == (E.OUT_OF_ORDER_SEQUENCE_NUMBER, -1)
     first = send(world, 1, 0)
     world.run(1_000)
-    assert told(first) == (E.NONE, 0)
+    assert result_of(first) == (E.NONE, 0)
 
 
 def test_the_first_that_was_refused_is_awaited_and_not_the_last(world: World) -> None:
     world.change(isr=(1,))
     for sequence in (0, 2):
-        assert told(send(world, 1, sequence)) == (E.NOT_ENOUGH_REPLICAS, -1)
+        assert result_of(send(world, 1, sequence)) == (E.NOT_ENOUGH_REPLICAS, -1)
     world.change(isr=(1, 2, 3))
     world.run(1_000)
-    assert told(send(world, 1, 2)) == (E.OUT_OF_ORDER_SEQUENCE_NUMBER, -1)
+    assert result_of(send(world, 1, 2)) == (E.OUT_OF_ORDER_SEQUENCE_NUMBER, -1)
 
 
 def test_other_producers_and_later_epochs_may_begin(world: World) -> None:
@@ -258,7 +258,7 @@ def test_other_producers_and_later_epochs_may_begin(world: World) -> None:
         batch = a_batch(1, producer_id=producer, producer_epoch=epoch, base_sequence=4)
         answer = world.produce(1, batch=batch)
         world.run(1_000)
-        assert told(answer)[0] is E.NONE  # type: ignore[index]
+        assert result_of(answer)[0] is E.NONE  # type: ignore[index]
 
 
 def test_a_producer_that_the_log_knows_is_judged_by_the_log(world: World) -> None:
@@ -275,7 +275,7 @@ def test_a_producer_that_the_log_knows_is_judged_by_the_log(world: World) -> Non
     assert producing.awaited.rows
     answer = send(world, 1, 4)
     world.run(1_000)
-    assert told(answer) == (E.NONE, 7)
+    assert result_of(answer) == (E.NONE, 7)
     assert not producing.awaited.rows
 
 
@@ -284,17 +284,17 @@ def test_a_refusal_is_forgotten_when_nothing_can_be_under_way_any_more(world: Wo
     world.run(awaited.SPAN_MS)
     answer = send(world, 1, 2)
     world.run(1_000)
-    assert told(answer) == (E.NONE, 3)
+    assert result_of(answer) == (E.NONE, 3)
 
 
 def test_after_one_that_is_forgotten_another_is_awaited(world: World) -> None:
     refuse_first(world, E.NOT_ENOUGH_REPLICAS)
     world.run(awaited.SPAN_MS)
     world.change(isr=(1,))
-    assert told(send(world, 1, 4)) == (E.NOT_ENOUGH_REPLICAS, -1)
+    assert result_of(send(world, 1, 4)) == (E.NOT_ENOUGH_REPLICAS, -1)
     world.change(isr=(1, 2, 3))
     world.run(1_000)
-    assert told(send(world, 1, 6)) == (E.OUT_OF_ORDER_SEQUENCE_NUMBER, -1)
+    assert result_of(send(world, 1, 6)) == (E.OUT_OF_ORDER_SEQUENCE_NUMBER, -1)
 
 
 def test_only_so_many_refusals_are_remembered_and_the_oldest_goes() -> None:

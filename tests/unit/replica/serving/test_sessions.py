@@ -167,7 +167,7 @@ def fetch(world: World, session_id: int, epoch: int, *topics: FetchTopic, **fiel
     return ask(world, 1, "fetch", FetchRequest(session_id=session_id, session_epoch=epoch, topics=topics, **fields))
 
 
-def told(answer: Any) -> dict[int, list[int]]:
+def base_offsets(answer: Any) -> dict[int, list[int]]:
     """The base offsets of the batches in an answer, by partition."""
     return {
         row.partition_index: offsets_in(row.records) if len(row.records) else []
@@ -213,13 +213,13 @@ def test_partitions_take_turns_when_the_answer_has_not_room_for_all(world: World
         fill(world, index, 4)
     limits = {"max_bytes": BATCH}
     answer = fetch(world, 0, 0, *rows((0, 0), (1, 0), (2, 0)), **limits)()
-    turns, offsets = [told(answer)], {0: 0, 1: 0, 2: 0}
+    turns, offsets = [base_offsets(answer)], {0: 0, 1: 0, 2: 0}
     for epoch in range(1, 7):
         done = [index for index, bases in turns[-1].items() if bases]
         for index in done:
             offsets[index] += 1
         named = rows(*[(index, offsets[index]) for index in done])
-        turns.append(told(fetch(world, answer.session_id, epoch, *named, **limits)()))
+        turns.append(base_offsets(fetch(world, answer.session_id, epoch, *named, **limits)()))
     assert [[index for index, bases in turn.items() if bases] for turn in turns] == [[0], [1], [2]] * 2 + [[0]]
     assert offsets == {0: 2, 1: 2, 2: 2}
 
@@ -229,15 +229,15 @@ def test_the_limit_of_the_answer_counts_over_all_partitions_in_the_order_asked(w
     for index in range(3):
         fill(world, index, 4)
     answer = fetch(world, 0, -1, *rows((2, 0), (0, 1), (1, 0)), max_bytes=5 * BATCH)()
-    assert told(answer) == {2: [0, 1, 2, 3], 0: [1], 1: []}
+    assert base_offsets(answer) == {2: [0, 1, 2, 3], 0: [1], 1: []}
 
 
 def test_the_limit_of_a_partition_holds_but_for_the_first_batch_of_an_answer(world: World) -> None:
     partitions(world, 2)
     fill(world, 0, 2)
     fill(world, 1, 2)
-    assert told(fetch(world, 0, -1, *rows((0, 0), (1, 0), max_bytes=1))()) == {0: [0], 1: []}
-    assert told(fetch(world, 0, -1, *rows((0, 0), (1, 0), max_bytes=BATCH))()) == {0: [0], 1: [0]}
+    assert base_offsets(fetch(world, 0, -1, *rows((0, 0), (1, 0), max_bytes=1))()) == {0: [0], 1: []}
+    assert base_offsets(fetch(world, 0, -1, *rows((0, 0), (1, 0), max_bytes=BATCH))()) == {0: [0], 1: [0]}
 
 
 def test_a_fetch_that_wants_more_than_an_answer_may_have_waits_only_for_that_much() -> None:
@@ -245,7 +245,7 @@ def test_a_fetch_that_wants_more_than_an_answer_may_have_waits_only_for_that_muc
     partitions(world, 1)
     fill(world, 0, 3)
     answer = fetch(world, 0, -1, *rows((0, 0)), min_bytes=100 * BATCH, max_wait_ms=10_000)
-    assert told(answer()) == {0: [0, 1]}
+    assert base_offsets(answer()) == {0: [0, 1]}
 
 
 def test_a_session_without_partitions_ends(world: World) -> None:
@@ -267,7 +267,7 @@ def test_a_fetch_that_waits_in_an_evicted_session_is_answered_with_its_end() -> 
     assert other.session_id
     assert waiting() is None
     fill(world, 0, 1)
-    assert (told(waiting()), waiting().session_id) == ({0: [0]}, 0)
+    assert (base_offsets(waiting()), waiting().session_id) == ({0: [0]}, 0)
     gone = fetch(world, opened.session_id, 2)()
     assert gone.error_code == ErrorCode.FETCH_SESSION_ID_NOT_FOUND
     world.nodes[NodeId(1)].check()
@@ -279,7 +279,7 @@ def test_an_error_in_a_session_is_reported_again_until_it_goes_and_then_the_part
     partitions(world, 1)
     fill(world, 0, 1)
     opened = fetch(world, 0, 0, *rows((0, 1)))()
-    assert told(opened) == {0: []}
+    assert base_offsets(opened) == {0: []}
     for epoch in (1, 2):
         beyond = fetch(world, opened.session_id, epoch, *(rows((0, 2)) if epoch == 1 else ()))()
         assert beyond.responses[0].partitions[0].error_code == ErrorCode.OFFSET_OUT_OF_RANGE

@@ -185,7 +185,7 @@ def test_batches_that_come_meanwhile_are_appended_in_their_order(world: TxnWorld
 
 
 @each(
-    ("said", "version", "told"),
+    ("said", "version", "expected"),
     [
         (ErrorCode.INVALID_TXN_STATE, 12, ErrorCode.INVALID_TXN_STATE),
         (ErrorCode.INVALID_PRODUCER_ID_MAPPING, 12, ErrorCode.INVALID_PRODUCER_ID_MAPPING),
@@ -194,11 +194,11 @@ def test_batches_that_come_meanwhile_are_appended_in_their_order(world: TxnWorld
         (ErrorCode.TRANSACTION_ABORTABLE, 10, ErrorCode.INVALID_TXN_STATE),
     ],
 )
-def test_what_a_coordinator_refuses_is_not_appended(said: ErrorCode, version: int, told: ErrorCode) -> None:
+def test_what_a_coordinator_refuses_is_not_appended(said: ErrorCode, version: int, expected: ErrorCode) -> None:
     world = TxnWorld()
     answer = world.write(version=version)
     world.answer(said)
-    assert (ErrorCode(answer().error_code), world.log.log_end_offset) == (told, 0)
+    assert (ErrorCode(answer().error_code), world.log.log_end_offset) == (expected, 0)
 
 
 @each("error", [ErrorCode.CONCURRENT_TRANSACTIONS, ErrorCode.NOT_COORDINATOR, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS])
@@ -273,17 +273,17 @@ def test_verification_can_be_switched_off() -> None:
     world = TxnWorld({"transaction.partition.verification.enable": False})
     world.write()
     assert (world.questions, world.log.log_end_offset) == ([], 1)
-    told: list[ErrorCode] = []
+    reported: list[ErrorCode] = []
 
     def then(error: ErrorCode, base_offset: int, now: int) -> list[Effect]:
-        told.append(error)
+        reported.append(error)
         return []
 
     offsets_of_a_group = bytearray(transactional(0, (8, 0)))
     node = world.nodes[NodeId(1)]
     world.perform(NodeId(1), node.append_internal("t", 0, offsets_of_a_group, world.now, then, transaction="id"))
     world.run(1_000)
-    assert (world.questions, world.log.log_end_offset, told) == ([], 2, [NONE])
+    assert (world.questions, world.log.log_end_offset, reported) == ([], 2, [NONE])
 
 
 def test_other_batches_ask_nobody(world: TxnWorld) -> None:

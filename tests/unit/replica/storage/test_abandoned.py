@@ -167,7 +167,7 @@ def test_the_wish_is_durable_with_the_next_flush(three: Three) -> None:
 # --- the current log is not found
 
 
-def told(three: Three) -> None:
+def report_move(three: Three) -> None:
     """The controller knows of a move, and the log has not yet taken over."""
     three.begin("/d1")
     three.held.clear()
@@ -178,7 +178,7 @@ def told(three: Three) -> None:
 
 def test_where_the_current_log_may_lie_offline_the_replica_is_offline(three: Three) -> None:
     """The future log may lack what came last, and an empty one all: either could lead."""
-    told(three)
+    report_move(three)
     three.restart("/d0")
     assert three.place() is None
     assert three.named() == LOST_DIRECTORY
@@ -191,7 +191,7 @@ def test_where_the_current_log_may_lie_offline_the_replica_is_offline(three: Thr
 
 def test_where_the_current_log_is_gone_for_good_the_future_log_takes_its_place(three: Three) -> None:
     """Its disk was replaced by an empty one: the metadata's directory has the only copy that there is (KIP-858)."""
-    told(three)
+    report_move(three)
     three.disks[ME].wipe("/d0")  # type: ignore[attr-defined]
     three.restart()
     assert three.place() == "/d1"

@@ -69,7 +69,7 @@ class Jbod(World):
         assert hosted is not None
         return hosted.directory.path
 
-    def told(self) -> list[tuple[int, Uuid]]:
+    def assigned(self) -> list[tuple[int, Uuid]]:
         """Who told the controller of which directory."""
         return [
             (node, row.id)
@@ -90,14 +90,14 @@ HOME = tuple(directory(node, 0) for node in (1, 2, 3))
 def test_a_replica_lies_where_metadata_says(jbod: Jbod) -> None:
     jbod.create_in(directory(1, 1), directory(2, 0), directory(3, 1))
     assert [jbod.path(node) for node in (1, 2, 3)] == ["/d1", "/d0", "/d1"]
-    assert jbod.told() == []
+    assert jbod.assigned() == []
 
 
 def test_where_it_says_nothing_the_broker_chooses_and_tells(jbod: Jbod) -> None:
     jbod.create_in(*[UNASSIGNED_DIRECTORY] * 3)
     jbod.run(1_000)
     assert jbod.known() == HOME
-    assert len(jbod.told()) == 3
+    assert len(jbod.assigned()) == 3
 
 
 def test_of_a_full_directory_an_operator_hears_how_much_is_free_and_what_to_do(jbod: Jbod) -> None:
@@ -106,12 +106,12 @@ def test_of_a_full_directory_an_operator_hears_how_much_is_free_and_what_to_do(j
     disk.capacity = disk.used
     failing = jbod.produce(1, 2)
     assert failing().error_code == E.KAFKA_STORAGE_ERROR
-    (told,) = [text for text in jbod.reports if "/d0 is full" in text]
-    assert "t-0/00000000000000000000.log: No space left on device" in told
-    assert "0.0 MiB of 0.0 MiB are free" in told
-    assert "0.0 MiB are needed" in told
+    (reported,) = [text for text in jbod.reports if "/d0 is full" in text]
+    assert "t-0/00000000000000000000.log: No space left on device" in reported
+    assert "0.0 MiB of 0.0 MiB are free" in reported
+    assert "0.0 MiB are needed" in reported
     todo = "Free space there; this broker goes on with the others, and restarts by itself when there is space"
-    assert told.endswith(todo)
+    assert reported.endswith(todo)
     assert [effect.paths for _, effect in jbod.sent_by if isinstance(effect, AwaitRoom)] == [("/d0",)]
 
 
@@ -164,8 +164,8 @@ def test_with_another_one_that_failed_an_operator_hears_that_he_must_restart_it(
     host.directories.offline["/d2"] = LogDir("/d2", ZERO_UUID)
     host.fail(host.directories.live[0], DiskFull("/d0/a: No space left on device"))
     jbod.perform(NodeId(1), [])
-    (told,) = [text for text in jbod.reports if "/d0 is full" in text]
-    assert told.endswith("this broker goes on with the others, and must be restarted: another one has failed")
+    (reported,) = [text for text in jbod.reports if "/d0 is full" in text]
+    assert reported.endswith("this broker goes on with the others, and must be restarted: another one has failed")
 
 
 def test_the_last_directory_without_room_ends_the_node_by_an_error_that_says_so(jbod: Jbod) -> None:
@@ -438,7 +438,7 @@ def test_an_assignment_is_retried(jbod: Jbod, fate: Any) -> None:
         node.assignments.answered(answer_of(asked, fate), jbod.now)
     assert node.assignments.flush() == [], "not at once"
     jbod.run(1_000)
-    assert jbod.told() == [(1, directory(1, 0))]
+    assert jbod.assigned() == [(1, directory(1, 0))]
 
 
 def test_a_row_that_was_refused_is_asked_again(jbod: Jbod) -> None:
@@ -463,7 +463,7 @@ def test_a_row_that_was_refused_is_asked_again(jbod: Jbod) -> None:
     assert list(node.assignments.wanted) == [AT]
     assert node.assignments.flush() == [], "not at once"
     jbod.run(1_000)
-    assert jbod.told() == [(1, directory(1, 0))]
+    assert jbod.assigned() == [(1, directory(1, 0))]
 
 
 def test_a_request_is_bounded(jbod: Jbod) -> None:

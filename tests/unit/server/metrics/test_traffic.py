@@ -33,7 +33,7 @@ def measured(it: Rig) -> Traffic:
     return traffic
 
 
-def told(it: Rig, traffic: Traffic) -> dict[tuple[str, ...], Any]:
+def values_of(it: Rig, traffic: Traffic) -> dict[tuple[str, ...], Any]:
     return {(f.metric.name, *labels): value for f in traffic.families(it.net) for labels, value in f.samples}
 
 
@@ -45,7 +45,7 @@ def test_requests_are_counted_timed_and_weighed_by_api() -> None:
             for n in range(3):
                 client.send(n)
                 answer = pack(">i", 0) + await client.frame()
-            now = told(it, traffic)
+            now = values_of(it, traffic)
             assert now["kafka_network_RequestMetrics_Requests_total", "Heartbeat", "4"] == 3
             size = len(heartbeat(0, 0))
             assert now["kafka_server_socketservermetrics_incoming_byte_total", "PLAINTEXT"] == 3 * size
@@ -76,7 +76,7 @@ def test_fetches_of_followers_are_counted_apart_from_those_of_consumers() -> Non
                     frame = b"".join(bytes(part) for part in encode_request(request, version, 1, "c"))
                     client.writer.write(frame)
                     await client.frame()
-            now = told(it, traffic)
+            now = values_of(it, traffic)
             assert {
                 key[1:]: value for key, value in now.items() if key[0] == "kafka_network_RequestMetrics_Requests_total"
             } == {("FetchConsumer", "12"): 2, ("FetchFollower", "12"): 2, ("FetchFollower", "18"): 3}
@@ -98,7 +98,7 @@ def test_answers_out_of_order_are_timed_from_their_own_requests() -> None:
             client.send(6, "release")
             client.send(7)
             assert [await client.answer() for _ in range(7)] == [(n, n) for n in (0, 1, 2, 3, 4, 6, 7)]
-            total = told(it, traffic)["kafka_network_RequestMetrics_TotalTimeMs", "Heartbeat"]
+            total = values_of(it, traffic)["kafka_network_RequestMetrics_TotalTimeMs", "Heartbeat"]
             assert total.count == 8
             assert sum(total.counts[total.bounds.index(25_000_000) + 1 :]) == 5, "the five that were held"
 
@@ -113,7 +113,7 @@ def test_what_nobody_serves_does_not_make_the_page_grow(caplog: pytest.LogCaptur
                 client = await it.client()
                 client.writer.write(pack(">i", len(frame)) + frame)
                 assert await client.is_closed()
-            assert [key for key in told(it, traffic) if "RequestMetrics" in key[0]] == []
+            assert [key for key in values_of(it, traffic) if "RequestMetrics" in key[0]] == []
 
     run(scenario)
 

@@ -290,9 +290,9 @@ def test_many_addresses_fill_neither_the_log_nor_the_memory() -> None:
     lines = sum(printed(it, 2, f"10.0.{n // 256}.{n % 256}") for n in range(count))
     assert lines == LINES_OF_KIND_MAX
     assert len(it.left_out) <= ADDRESSES_MAX + 1
-    told = list(it.summaries(SPAN_MS))
-    assert len(told) == SUMMARIES_MAX + 1
-    figures = [int(line.split()[2].replace(",", "")) for line in told]
+    reported = list(it.summaries(SPAN_MS))
+    assert len(reported) == SUMMARIES_MAX + 1
+    figures = [int(line.split()[2].replace(",", "")) for line in reported]
     assert sum(figures) == 2 * count - lines, "every line was printed or counted"
 
 

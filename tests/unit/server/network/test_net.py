@@ -165,9 +165,9 @@ def test_a_codec_that_raises_costs_the_connection_and_is_logged_with_the_request
             assert it.stops == []
 
     run(scenario)
-    told = [record.message for record in caplog.records if record.levelname == "ERROR"]
-    assert [text.partition(" from")[0] for text in told] == ["decoding Heartbeat v4", "answering Heartbeat v4"]
-    assert all("MemoryError: planted" in text for text in told)
+    reported = [record.message for record in caplog.records if record.levelname == "ERROR"]
+    assert [text.partition(" from")[0] for text in reported] == ["decoding Heartbeat v4", "answering Heartbeat v4"]
+    assert all("MemoryError: planted" in text for text in reported)
     assert sum("answering Heartbeat v4 raised MemoryError" in record.message for record in caplog.records) == 2
 
 

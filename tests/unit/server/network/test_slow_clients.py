@@ -70,7 +70,7 @@ def test_what_was_written_counts_until_the_last_of_it_is_sent_although_more_may_
             await client.reader.readexactly(size_of(it.node.records) + MIB)
             client.writer.transport.pause_reading()  # type: ignore[attr-defined]  # as above
             await it.until(lambda: connection.writable)
-            await asyncio.sleep(0.12)  # two looks of `settle`
+            await asyncio.sleep(0.12)  # two looks of `release_sent`
             assert 0 < connection.transport.get_write_buffer_size() < held
             assert it.net.answers.held == held
 

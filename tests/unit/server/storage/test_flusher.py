@@ -38,7 +38,7 @@ class Real:
     def go_on(self) -> None:
         self.loop.run_until_complete(asyncio.sleep(0))
 
-    def settle(self) -> list[Any]:
+    def wait_all(self) -> list[Any]:
         while len(self.answers) < self.asked and not self.crashes:
             self.go_on()
         assert self.crashes == []

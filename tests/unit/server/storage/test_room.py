@@ -17,7 +17,7 @@ from strandline.broker.config import NodeConfig
 from strandline.log.evidence.wholeness import FILE
 from strandline.log.files.room import needed_room
 from strandline.server import main
-from strandline.server.main import Lives, real_disk
+from strandline.server.main import NodeRunner, real_disk
 from strandline.server.pump import DISK_FAILED, OUT_OF_ROOM
 from strandline.server.storage import room as room_module
 from strandline.server.storage.room import LOOKS, OF_DIRECTORY, Steady, has_room, next_pause, why_no_room
@@ -211,7 +211,7 @@ class Play:
         )
 
         async def lives() -> int:
-            self.process = Lives(asyncio.get_running_loop(), config, self.make, real_disk)
+            self.process = NodeRunner(asyncio.get_running_loop(), config, self.make, real_disk)
             return await self.process.run()
 
         return asyncio.run(asyncio.wait_for(lives(), 20))

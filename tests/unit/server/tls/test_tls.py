@@ -136,9 +136,9 @@ def refusal(
             good.send(1)
             assert await good.answer() == (0, 1)
             heard, before = len(it.node.events), open_files()
-            told = await asyncio.to_thread(refused, it.where["SSL"].port, context)
+            reported = await asyncio.to_thread(refused, it.where["SSL"].port, context)
             await it.until(lambda: caplog.records)
-            assert alert in told
+            assert alert in reported
             assert len(it.node.events) == heard, "the node hears of nobody who was not let in"
             assert len(it.net.connections) == 1
             await it.until(lambda: open_files() == before)

@@ -20,7 +20,7 @@ STORED = replace(CLEAN, directories=True, symmetry=True)
 FOUR = replace(CLEAN, brokers=4, min_isr=3, symmetry=True)
 
 
-def told(setup: Setup, planner: Planner = plan_change) -> list[str]:
+def transcript_of(setup: Setup, planner: Planner = plan_change) -> list[str]:
     found = explore(setup, planner=planner).counterexample
     assert found is not None, "nothing was noticed"
     return found

@@ -14,7 +14,7 @@ from tests.unit.sim.model.modelled import (
     SMALL,
     STORED,
     Change,
-    told,
+    transcript_of,
 )
 from tests.unit.sim.model.test_model_laws import replaced
 
@@ -123,7 +123,7 @@ def test_the_ladder_has_the_sizes_that_the_public_specification_left_out() -> No
 
 def test_without_elr_the_last_replica_in_sync_may_have_lost_what_was_committed() -> None:
     """KIP-966 exists for this: the last member stays in the ISR, and leads again, whatever became of its log."""
-    lines = told(replace(CLEAN, elr=False, last_standing=True))
+    lines = transcript_of(replace(CLEAN, elr=False, last_standing=True))
     assert lines[2:] == [
         "1. leader 1 proposes the ISR [1]",
         "     wrote PartitionChangeRecord(isr=[1])",
@@ -144,7 +144,7 @@ def test_a_leader_that_believes_in_an_older_min_isr_commits_past_the_elr() -> No
         is_raised = rules.min_isr > min(CLEAN.allowed_min_isrs)
         return None if wish.renews_epoch and is_raised else plan_change(at, old, wish, rules)
 
-    lines = told(CLEAN, begins_no_epoch)
+    lines = transcript_of(CLEAN, begins_no_epoch)
     assert "of which the leader believes 1" in lines[-2]
     assert lines[-1] == (
         "wrong: broker 2 and broker 3 may lack committed records, and could be elected as if nothing were missing"
@@ -161,7 +161,7 @@ def test_a_transcript_keeps_the_names_that_brokers_had_at_first() -> None:
             return replaced(change, leader=NOBODY)
         return change
 
-    lines = told(REASSIGNED, never_ends_well)
+    lines = transcript_of(REASSIGNED, never_ends_well)
     text = "\n".join(lines)
     assert "a reassignment to [2,3] begins" in text
     assert "so: replicas [2,3], leader none, ISR [2,3]" in lines[-2]
@@ -181,7 +181,7 @@ def test_a_reassignment_that_adds_replicas_ends_with_an_isr_that_is_large_enough
 def test_a_cancel_that_removes_a_replica_that_min_isr_needs_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     """A planted bug: whatever it costs, what an operator wants is done."""
     monkeypatch.setattr(reassignments, "why_unsafe", lambda *_: None)
-    lines = told(replace(REASSIGNED, symmetry=True))
+    lines = transcript_of(replace(REASSIGNED, symmetry=True))
     assert lines[-4] == "4. the reassignment is cancelled", "\n".join(lines)
     assert lines[-1] == "wrong: a reassignment ended with an ISR of 1, below min ISR 2"
 
@@ -219,4 +219,4 @@ def test_what_ends_the_count_really_does(
     monkeypatch: pytest.MonkeyPatch, ignored: Callable[..., tuple[int, bool]], setup: Setup, why: str
 ) -> None:
     monkeypatch.setattr(exploration, "ghosts", ignored)
-    assert told(setup)[-1] == f"wrong: {why}"
+    assert transcript_of(setup)[-1] == f"wrong: {why}"

@@ -2,7 +2,7 @@
 
 import pytest
 from msgspec.structs import replace
-from tests.unit.sim.model.modelled import FOUR, MANAGED, PLAIN, REASSIGNED, SMALL, STORED, Change, told
+from tests.unit.sim.model.modelled import FOUR, MANAGED, PLAIN, REASSIGNED, SMALL, STORED, Change, transcript_of
 
 from strandline.base.ids import NOBODY, NodeId, TopicIdPartition, Uuid
 from strandline.controller.partition import LastResort, Rules, Wish, plan_change
@@ -295,7 +295,7 @@ PLANTED: list[tuple[Planner, Setup, str]] = [
 
 @pytest.mark.parametrize(("planner", "setup", "why"), PLANTED, ids=[row[0].__name__ for row in PLANTED])
 def test_a_planted_bug_is_found(planner: Planner, setup: Setup, why: str) -> None:
-    lines = told(setup, planner)
+    lines = transcript_of(setup, planner)
     assert lines[-1] == f"wrong: {why}", "\n".join(lines)
 
 
@@ -309,18 +309,18 @@ def test_a_recovery_that_does_not_wait_for_all_replicas_that_were_eligible_last_
     """Balanced: whoever is not there may be the one who has everything."""
     monkeypatch.setattr(recovery, "standing_in", lambda *_: Standing.RECOVERY)
     monkeypatch.setattr(recovery, "choice", first_answer)
-    why = told(replace(MANAGED, strategies=(BALANCED,)))[-1]
+    why = transcript_of(replace(MANAGED, strategies=(BALANCED,)))[-1]
     assert why == "wrong: broker 2 was elected by a recovery (Balanced) that may not end yet"
 
 
 @pytest.mark.parametrize("setup", [SMALL, MANAGED], ids=["by hand", "managed"])
 def test_a_recovery_that_never_ends_is_noticed(monkeypatch: pytest.MonkeyPatch, setup: Setup) -> None:
     monkeypatch.setattr(recovery, "choice", lambda *_: None)
-    assert told(setup)[-1] == "wrong: broker 2 was designated, and nobody leads"
+    assert transcript_of(setup)[-1] == "wrong: broker 2 was designated, and nobody leads"
 
 
 def test_an_entry_of_the_loss_ledger_that_is_not_true_is_noticed() -> None:
-    why = told(SMALL, blames_another)[-1]
+    why = transcript_of(SMALL, blames_another)[-1]
     assert why.startswith("wrong: broker 2 was elected uncleanly, and the loss ledger says something else: LossEvent(")
 
 
@@ -367,5 +367,5 @@ def test_a_state_is_wrong_by_itself_whatever_led_to_it() -> None:
 
 
 def test_the_controller_is_itself_again_after_a_planted_bug() -> None:
-    told(PLAIN, empties_the_isr)
+    transcript_of(PLAIN, empties_the_isr)
     assert explore(PLAIN).counterexample is None

@@ -129,12 +129,12 @@ def test_with_little_room_reports_go_first_then_steps_and_what_is_gone_is_counte
         moments.append(Moment(at + 1, "", Kind.FAULT, f"fault {at}"))
         moments.append(watermark(at + 2, at))
     moments.append(Moment(9000, "", Kind.VIOLATION, "x"))
-    telling = story_lines(trace_of(*moments), (), 120)
-    kinds = [line.kind for line in telling.lines]
+    shown = story_lines(trace_of(*moments), (), 120)
+    kinds = [line.kind for line in shown.lines]
     assert len(kinds) == 120
     assert (kinds.count(Kind.FAULT), kinds.count(Kind.REPORT), kinds.count(Kind.HIGH_WATERMARK)) == (100, 0, 18)
-    assert telling.left_out == (("high watermark", 82), ("report", 100))
-    assert [line.at_ms for line in telling.lines] == sorted(line.at_ms for line in telling.lines)
+    assert shown.left_out == (("high watermark", 82), ("report", 100))
+    assert [line.at_ms for line in shown.lines] == sorted(line.at_ms for line in shown.lines)
     assert (kinds[0], kinds[-1]) == (Kind.STARTED, Kind.VIOLATION)
 
 
@@ -152,5 +152,5 @@ def test_long_texts_are_folded_under_their_own_column_and_odd_letters_do_no_harm
 
 def test_the_same_trace_prints_the_same_story() -> None:
     trace = trace_of(*(watermark(at, at, f"n{at % 3}", f"orders-{at % 5}") for at in range(500)))
-    told = {story(trace, title="t", verdict_text="orders-1", replay="r") for _ in range(3)}
-    assert len(told) == 1
+    reported = {story(trace, title="t", verdict_text="orders-1", replay="r") for _ in range(3)}
+    assert len(reported) == 1

@@ -132,7 +132,7 @@ def test_after_a_clean_stop_no_loss_of_power_changes_anything() -> None:
     log = open_log(disk, LogConfig(index_interval_bytes=0, segment_bytes=300))
     for _ in range(12):
         append(log, produced(2))
-    disk.sync(log.settle())
+    disk.sync(log.write_all())
     log.close()
     before = disk.contents()
     assert [path for path in before if disk.lossy(path)] == []

@@ -30,7 +30,7 @@ class Simulated:
     def go_on(self) -> None:
         self.world.time.run(1)
 
-    def settle(self) -> list[Any]:
+    def wait_all(self) -> list[Any]:
         self.world.time.run(60_000)
         return self.answers
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from strandline.client.admin.loss_ledger import ask_ledger
 from strandline.client.ask import Servers
 from strandline.client.brokers import brokers_of, may_describe_cluster
-from strandline.replica.hosting.ledger import FILE, Book, read
+from strandline.replica.hosting.ledger import FILE, LedgerFile, read
 from strandline_spark.errors import StrandlineError
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ def losses_in(directories: Iterable[str]) -> Losses:
     rows, unread = [], []
     for directory in directories:
         path = f"{directory}/{FILE}"
-        book = Book()
+        book = LedgerFile()
         try:
             with open(path, "rb") as file:
                 lines = read(book, file.read())

@@ -177,7 +177,7 @@ class Track:
         self.failed: Fail | None = None
 
     @property
-    def is_settled(self) -> bool:
+    def is_finished(self) -> bool:
         """Nothing is left to be done with what was offered."""
         return not self.spans and not self.doubt
 

@@ -23,7 +23,7 @@ from strandline_spark.jobs.emit.plan import Lane, Plan, recreated
 from strandline_spark.jobs.emit.searching import Where, batches_of
 
 OUT_OF_ORDER = ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
-UNSETTLED = "it is unknown whether it was written: another batch was rejected"
+UNKNOWN_RESULT = "it is unknown whether it was written: another batch was rejected"
 SILENCE_S = 3600.0  # far below producer.id.expiration.ms: what leaders forget, they take for new
 Answer = tuple[int, Acknowledged | Refused]
 
@@ -76,7 +76,7 @@ class TopicOutlet:
     def failed(self, failure: ProduceFailed) -> None:
         """Everything that was under way is refused: the culprit for its reason, the rest because of it."""
         for sent in self.under_way:
-            why = (failure.code, failure.problem) if sent == failure.tag else (OUT_OF_ORDER, UNSETTLED)
+            why = (failure.code, failure.problem) if sent == failure.tag else (OUT_OF_ORDER, UNKNOWN_RESULT)
             self.heard.append((sent.partition, Refused(sent.first, sent.rows, *why)))
         self.under_way.clear()
         self.close()

@@ -102,7 +102,7 @@ class Writing:
             while self.held.bytes > HELD_BYTES_MAX and not self.held.has(rows.rows):
                 self.hear()
             self.take(partition, rows)
-        while any(not track.is_settled for track in self.tracks.values()):
+        while any(not track.is_finished for track in self.tracks.values()):
             self.hear()
         return tuple(
             Written(self.lane.number, partition, track.offered, track.end_offset, track.leader_epoch)

@@ -70,9 +70,9 @@ def describe_groups(brokers: Mapping[int, BrokerAt], asked: Mapping[str, int]) -
     return found | describe_consumers(brokers, {node: ids for node, ids in others.items() if ids})
 
 
-def is_missing(told: Described) -> bool:
+def is_missing(answer: Described) -> bool:
     """A coordinator says this also of groups of another protocol."""
-    return told is ErrorCode.GROUP_ID_NOT_FOUND
+    return answer is ErrorCode.GROUP_ID_NOT_FOUND
 
 
 def of_classic(node: int, row: DescribedGroup) -> GroupState | ErrorCode:

@@ -67,7 +67,7 @@ class Suspect:
         return row.producer_id == self.producer_id and row.transaction_state in UNDER_WAY and is_there
 
 
-class Hanging:
+class HangingCheck:
     def __init__(self, host: Host, markers: Markers) -> None:
         self.host = host
         self.markers = markers
@@ -168,11 +168,11 @@ class Hanging:
             coordinator_epoch=producer.coordinator_epoch,
         )
 
-        def told(error: ErrorCode) -> list[Effect]:
+        def then(error: ErrorCode) -> list[Effect]:
             if error is not ErrorCode.NONE:
                 return []  # it is open still, and tried again; or this leadership has ended
             why = "its coordinator does not know it there, and its end was lost"
             text = f"{name}: the transaction of producer {suspect.producer_id} since {suspect.first_offset} is aborted"
             return [Report("warning", f"{text}: {why}")]
 
-        return self.markers.write_one(asked, name, told, now)
+        return self.markers.write_one(asked, name, then, now)

@@ -31,7 +31,7 @@ from strandline.wire.messages.transactions.write_txn_markers import (
 TIMEOUT_MS = 20_000  # below the coordinator's own
 # The partition, the producer id, whether it commits, and the marker's offset.
 Ended = Callable[[TopicPartition, int, bool, int, Instant], list[Effect]]
-Told = Callable[[ErrorCode], list[Effect]]
+Then = Callable[[ErrorCode], list[Effect]]
 
 
 class Writing:
@@ -43,7 +43,7 @@ class Writing:
         self.errors: dict[tuple[int, str, int], ErrorCode] = {}  # by the marker's number, topic and partition
         self.open = sum(len(topic.partition_indexes) for marker in request.markers for topic in marker.topics)
 
-    def told(self, key: tuple[int, str, int], error: ErrorCode) -> list[Effect]:
+    def answered(self, key: tuple[int, str, int], error: ErrorCode) -> list[Effect]:
         assert self.open > 0
         self.errors[key] = error
         self.open -= 1
@@ -86,23 +86,23 @@ class Markers:
                 for index in topic.partition_indexes:
                     key = number, topic.name, index
 
-                    def told(error: ErrorCode, key: tuple[int, str, int] = key) -> list[Effect]:
-                        return writing.told(key, error)
+                    def then(error: ErrorCode, key: tuple[int, str, int] = key) -> list[Effect]:
+                        return writing.answered(key, error)
 
-                    effects += self.write_one(marker, TopicPartition(topic.name, index), told, now)
+                    effects += self.write_one(marker, TopicPartition(topic.name, index), then, now)
         return effects
 
-    def write_one(self, asked: WritableTxnMarker, at: TopicPartition, told: Told, now: Instant) -> list[Effect]:
+    def write_one(self, asked: WritableTxnMarker, at: TopicPartition, then: Then, now: Instant) -> list[Effect]:
         hosted = self.host.partitions.named(*at)
         leader = None if hosted is None else hosted.role
         if hosted is None or type(leader) is not Leader:
-            return told(self.host.why_not_leader(at.topic, None, at.partition))
+            return then(self.host.why_not_leader(at.topic, None, at.partition))
         if asked.producer_id < 0 or asked.producer_epoch < 0:
-            return told(ErrorCode.INVALID_REQUEST)  # nobody's transaction
+            return then(ErrorCode.INVALID_REQUEST)  # nobody's transaction
         if len(leader.isr.isr) < leader.min_isr:
-            return told(ErrorCode.NOT_ENOUGH_REPLICAS)
+            return then(ErrorCode.NOT_ENOUGH_REPLICAS)
         marker = EndTxnMarker(asked.transaction_result, asked.coordinator_epoch)
-        return self.append(hosted, leader, asked, marker, told, now)
+        return self.append(hosted, leader, asked, marker, then, now)
 
     def append(
         self,
@@ -110,7 +110,7 @@ class Markers:
         leader: Leader,
         asked: WritableTxnMarker,
         marker: EndTxnMarker,
-        told: Told,
+        then: Then,
         now: Instant,
     ) -> list[Effect]:
         effects: list[Effect] = []
@@ -123,17 +123,17 @@ class Markers:
                 leader.log.flush_if_due()
         except DiskError as error:
             self.host.fail(hosted.directory, error)
-            return told(ErrorCode.KAFKA_STORAGE_ERROR)
+            return then(ErrorCode.KAFKA_STORAGE_ERROR)
         if isinstance(appended, Refused):
-            return told(appended.error)
+            return then(appended.error)
         self.verifying.marker_written(hosted, asked.producer_id)
 
         def done(error: ErrorCode, base_offset: int, now: Instant) -> list[Effect]:
             leader.log.transactions.committed(leader.high_watermark)
             if error is not ErrorCode.NONE:
-                return told(error)
+                return then(error)
             # guard: group-not-told-of-markers
-            return self.ended(hosted.name, asked.producer_id, marker.commits, base_offset, now) + told(error)
+            return self.ended(hosted.name, asked.producer_id, marker.commits, base_offset, now) + then(error)
 
         waiter = InternalAppend(self.host, done, appended.base_offset, appended.last_offset + 1)
         assert waiter.required > leader.high_watermark, "nothing was committed yet"

@@ -317,7 +317,7 @@ class Futures:
     def renamed(self, hosted: Hosted, future: Future, now: Instant) -> Log:
         """The future log under the partition's name, durably. Raises DiskError."""
         disk, directory, current = self.storage.disk, future.directory.path, hosted.log
-        future.log.settle()
+        future.log.write_all()
         future.log.close()
         path = f"{directory}/{directory_name(hosted.name)}"
         disk.remove_tree(path)
@@ -354,7 +354,7 @@ class Futures:
         for future in list(self.moving.values()):
             if self.host.directories.is_live(future.directory):
                 try:
-                    self.storage.disk.sync(future.log.settle())
+                    self.storage.disk.sync(future.log.write_all())
                     future.log.close()
                 except DiskError as error:
                     self.host.fail(future.directory, error)

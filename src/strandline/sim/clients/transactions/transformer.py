@@ -139,7 +139,7 @@ class Transformer(Transactional):
         return E.REQUEST_TIMED_OUT
 
 
-class Settled(Coordinated):
+class FinalOffsets(Coordinated):
     """Looks where a group is when all its members are gone."""
 
     def __init__(self, stage: Stage, name: str, group: str, sources: Sequence[TopicPartition]) -> None:

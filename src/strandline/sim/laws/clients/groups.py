@@ -87,7 +87,7 @@ class Groups:
                 assert there, (
                     f"{machine.name} acknowledges offset {row.committed_offset} of {key}, and it is not committed"
                 )
-                replayed.told[key] = there[-1]
+                replayed.acknowledged[key] = there[-1]
 
     def why_outdated(self, machine: Machine, asked: TxnOffsetCommitRequest) -> str | None:
         """By what is committed when it comes: its record may be written in the next generation."""
@@ -143,7 +143,7 @@ class Groups:
     def may_be_returned(self, machine: Machine, replayed: Replayed, key: Key, committed: int, start: int) -> list[int]:
         rows = [row for row in replayed.positions.get(key, ()) if row[0] < committed]
         before = [at for at, _ in rows if at < start]
-        first = max([*before[-1:], replayed.told.get(key, -1)], default=-1)
+        first = max([*before[-1:], replayed.acknowledged.get(key, -1)], default=-1)
         assert machine.node is not None
         there = machine.node.image.topic_ids.get(key[1])
         said = [position if topic in (there, ZERO_UUID) else -1 for at, (position, topic) in rows if at >= first]

@@ -138,8 +138,8 @@ class Permissions:
             for code, needs in claims(event.message, answer, self.name_of):
                 self.judge_row(machine, event, code, needs, states)
         if type(answer) not in (ProduceResponse, FetchResponse):
-            told = self.named(answer) - self.named(event.message) - {*INTERNAL_TOPICS}
-            for topic in sorted(told):
+            disclosed = self.named(answer) - self.named(event.message) - {*INTERNAL_TOPICS}
+            for topic in sorted(disclosed):
                 assert not hidden(states, caller.principal, caller.host, topic), (
                     f"{machine.name} names {topic!r} to {caller.principal}, which may not describe it: {answer}"
                 )

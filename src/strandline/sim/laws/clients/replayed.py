@@ -40,7 +40,7 @@ class Replayed:
         self.written: dict[tuple[Key, Producer], list[tuple[int, int]]] = {}  # in transactions: where, and what
         self.groups: dict[str, list[tuple[int, GroupMetadataValue]]] = {}
         self.consumers: dict[str, Consumers] = {}  # groups of the consumer protocol
-        self.told: dict[Key, int] = {}  # by key: where that is which was acknowledged last
+        self.acknowledged: dict[Key, int] = {}  # by key: where that is which was acknowledged last
 
     def read(self, hosted: Hosted) -> None:
         log = hosted.log

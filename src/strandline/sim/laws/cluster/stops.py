@@ -95,13 +95,15 @@ class Stops:
         assert found <= last.live.keys() | last.offline, f"{who}, and it has a directory of which that knew nothing"
         assert last.is_marked, f"{who}, and not all of its directories had the marker of it"
         rows = [(topic.topic_id, row.partition_index) for topic in request.lost_replicas for row in topic.partitions]
-        told = {TopicIdPartition(*row): None for row in rows}
-        lost = [at for at in told if at not in last.held]
+        reported = {TopicIdPartition(*row): None for row in rows}
+        lost = [at for at in reported if at not in last.held]
         assert not (is_untouched and lost) or machine.is_rotten, (
             f"{who}, nobody has touched its files, and it has lost records of {len(lost)} replicas"
         )
         lies = self.lying(machine)
-        kept = [at for at, where in last.absent.items() if where in found and lies.get(at) == where and at not in told]
+        kept = [
+            at for at, where in last.absent.items() if where in found and lies.get(at) == where and at not in reported
+        ]
         assert not kept, (
             f"{who}, {len(kept)} replicas lay in a directory that was offline then and is back, and it does not tell"
             f" that they may have lost records"

@@ -62,8 +62,8 @@ class Votes:
             return
         mine = (node.quorum.leader_epoch, role.leader)
         for row in (row for topic in event.message.responses for row in topic.partitions):
-            told = (row.current_leader.leader_epoch, row.current_leader.leader_id)
-            if not event.message.error_code and not row.error_code and told == mine:
+            theirs = (row.current_leader.leader_epoch, row.current_leader.leader_id)
+            if not event.message.error_code and not row.error_code and theirs == mine:
                 self.heard[machine.name] = mine
 
     def replies(self, machine: Machine, reply: Reply) -> None:

@@ -11,7 +11,7 @@
 
 from strandline.base.effects import Reply
 from strandline.base.ids import NOBODY, NodeId, TopicIdPartition, Uuid
-from strandline.broker.lifecycle import Identity, Left, Lifecycle, Registered
+from strandline.broker.lifecycle import Identity, Lifecycle, Registered, ShutDown
 from strandline.metadata.features import ELR_FEATURE
 from strandline.metadata.image import RECOVERING, Broker, Image, Partition, directory_of
 from strandline.sim.laws.subject import Subject
@@ -42,7 +42,7 @@ class Standing:
         role = lifecycle.role
         if type(role) is Registered:
             self.had[machine.node_id] = role.epoch
-        elif type(role) is Left and role.clean and machine.node_id in self.known:
+        elif type(role) is ShutDown and role.clean and machine.node_id in self.known:
             known = self.known[machine.node_id]
             is_later = known.incarnation_id != lifecycle.identity.incarnation_id
             assert known.fenced or is_later, f"{machine.name} leaves with the controller's consent, and is not fenced"

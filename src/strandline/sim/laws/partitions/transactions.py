@@ -36,7 +36,7 @@ Asked = tuple[str, int, int, int]  # machine, its life, connection and sequence
 Decision = tuple[int, int, bool, TopicPartition]  # producer id and epoch, does it commit, where
 
 
-class Told:
+class TransactionHistory:
     """The transactions of one partition below the true high watermark."""
 
     def __init__(self) -> None:
@@ -62,7 +62,7 @@ class Transactions:
     def __init__(self, world: Subject, partitions: Partitions) -> None:
         self.world = world
         self.partitions = partitions
-        self.told: dict[TopicIdPartition, Told] = {}
+        self.history: dict[TopicIdPartition, TransactionHistory] = {}
         self.decided: Counter[Decision] = Counter()
         self.written: Counter[Decision] = Counter()
         self.ends: set[tuple[str, int, int, bool]] = set()  # id, producer id and epoch, does it commit
@@ -108,7 +108,7 @@ class Transactions:
         truth = self.partitions.truths.get(at)
         if truth is None:
             return
-        for batch, header in unread(truth, self.told.setdefault(at, Told())):
+        for batch, header in unread(truth, self.history.setdefault(at, TransactionHistory())):
             for record in () if header.is_control else records(header, batch):
                 transactional_id, value = decode_key(record.key), decode_value(record.value)
                 if transactional_id is None or value is None or value.transaction_status not in DECIDED:
@@ -123,17 +123,17 @@ class Transactions:
     def look_at(self, machine: Machine, hosted: Hosted) -> None:
         role, truth = hosted.role, self.partitions.truths.get(hosted.at)
         assert role is not None
-        told = self.told.setdefault(hosted.at, Told())
+        history = self.history.setdefault(hosted.at, TransactionHistory())
         if truth is not None and hosted.name.topic != TRANSACTION_TOPIC:
-            self.follow(hosted, truth, told)
+            self.follow(hosted, truth, history)
         stable, end = role.last_stable_offset, hosted.log.log_end_offset
         which = machine.name, machine.life, hosted.log
         before, from_files = self.read.get(which, (end + 1, 0))
         self.read[which] = end, (from_files := end if end < before else from_files)
         if machine.is_rotten or machine.has_lost(hosted) or truth is None or role.high_watermark > truth.end:
             return
-        expected = max(told.stable_end(role.high_watermark), min(hosted.log.log_start_offset, role.high_watermark))
-        assert stable == expected or stable in others(hosted.log, told, role.high_watermark, from_files), (
+        expected = max(history.stable_end(role.high_watermark), min(hosted.log.log_start_offset, role.high_watermark))
+        assert stable == expected or stable in others(hosted.log, history, role.high_watermark, from_files), (
             f"the last stable offset of {hosted.name} on {machine.name} is {stable}, not {expected}, with the high"
             f" watermark {role.high_watermark}"
         )
@@ -146,18 +146,18 @@ class Transactions:
             )
             self.stable[where] = role.epoch, stable
 
-    def follow(self, hosted: Hosted, truth: Truth, told: Told) -> None:
-        for batch, header in unread(truth, told):
+    def follow(self, hosted: Hosted, truth: Truth, history: TransactionHistory) -> None:
+        for batch, header in unread(truth, history):
             if not header.is_transactional:
                 continue
             if not header.is_control:
-                told.open.setdefault(header.producer_id, header.base_offset)
+                history.open.setdefault(header.producer_id, header.base_offset)
                 continue
             marker = read_marker(batch)
-            first = told.open.pop(header.producer_id, None)
+            first = history.open.pop(header.producer_id, None)
             if marker is None or first is None:
                 continue
-            told.over.append((first, header.base_offset, header.producer_id))
+            history.over.append((first, header.base_offset, header.producer_id))
             said = header.producer_id, header.producer_epoch, marker.commits, hosted.name
             self.written[said] += 1
             assert self.written[said] <= self.decided[said] or self.are_decisions_lost, (
@@ -194,21 +194,21 @@ class Transactions:
         return None
 
 
-def others(log: Log, told: Told, high_watermark: int, from_files: int) -> set[int]:
+def others(log: Log, history: TransactionHistory, high_watermark: int, from_files: int) -> set[int]:
     """What else the last stable offset may be. Of the markers that were there when the log was opened, those count that
     a snapshot of producers knows: the first ones. And what a cleaner has taken is not waited for."""
-    ended = taken(log, told, high_watermark) if log.has_gaps else set()
-    found = {told.stable_end(high_watermark, ended)}
+    ended = taken(log, history, high_watermark) if log.has_gaps else set()
+    found = {history.stable_end(high_watermark, ended)}
     for producer_id in markers_between(log, high_watermark, from_files):
         ended.add(producer_id)
-        found.add(told.stable_end(high_watermark, ended))
+        found.add(history.stable_end(high_watermark, ended))
     return found
 
 
-def taken(log: Log, told: Told, high_watermark: int) -> set[int]:
+def taken(log: Log, history: TransactionHistory, high_watermark: int) -> set[int]:
     """Producers of whose transaction, which is not decided here, no batch is left."""
-    waiting = {producer_id: first for first, marker, producer_id in told.over if first < high_watermark <= marker}
-    waiting |= {producer_id: first for producer_id, first in told.open.items() if first < high_watermark}
+    waiting = {producer_id: first for first, marker, producer_id in history.over if first < high_watermark <= marker}
+    waiting |= {producer_id: first for producer_id, first in history.open.items() if first < high_watermark}
     first = min(waiting.values(), default=high_watermark)
     there = set()
     for header in log.headers(first):
@@ -227,10 +227,10 @@ def markers_between(log: Log, start: int, end: int) -> list[int]:
     ]
 
 
-def unread(truth: Truth, told: Told) -> Any:
+def unread(truth: Truth, history: TransactionHistory) -> Any:
     """Batches that were committed since the last look, as bytes and header."""
-    start, told.count = told.count, len(truth.bases)
-    for at in range(start, told.count):
-        end = truth.positions[at + 1] if at + 1 < told.count else len(truth.content)
+    start, history.count = history.count, len(truth.bases)
+    for at in range(start, history.count):
+        end = truth.positions[at + 1] if at + 1 < history.count else len(truth.content)
         batch = bytes(truth.content[truth.positions[at] : end])
         yield batch, next(iter(batches(batch)))

@@ -14,7 +14,7 @@ from strandline.sim.model.transactions.turn import Tables
 from strandline.txn.states import IDLE
 
 
-class Unsettled(NamedTuple):
+class Unfinished(NamedTuple):
     """What happens, and what is wrong then: nothing more happens, or a law is broken on the way."""
 
     passed: list[Event]
@@ -25,28 +25,28 @@ class Unsettled(NamedTuple):
 class Calm:
     def __init__(self, tables: Tables) -> None:
         self.tables = tables
-        self.settling: set[State] = set()  # states from which an end is reached
+        self.finishing: set[State] = set()  # states from which an end is reached
 
-    def why_not_settled(self, state: State) -> Unsettled | None:
+    def why_not_finished(self, state: State) -> Unfinished | None:
         path: list[State] = []
         on_path: set[State] = set()
         passed: list[Event] = []
-        while state not in self.settling:
+        while state not in self.finishing:
             path.append(state)
             on_path.add(state)
-            if is_settled(state):
+            if is_finished(state):
                 break
             for event in coming(state, two_phase=self.tables.setup.two_phase):
                 turn = happen(self.tables, ready(state, event), event)
                 if turn.why is not None:
-                    return Unsettled([*passed, event], turn.why, hangs=False)
+                    return Unfinished([*passed, event], turn.why, hangs=False)
                 if turn.state not in on_path:
                     passed.append(event)
                     state = turn.state
                     break
             else:
-                return Unsettled(passed, hanging(state), hangs=True)
-        self.settling.update(path)
+                return Unfinished(passed, hanging(state), hangs=True)
+        self.finishing.update(path)
         return None
 
 
@@ -82,7 +82,7 @@ def ready(state: State, event: Event) -> State:
     return state._replace(clients=(fresh, *state.clients[1:]))
 
 
-def is_settled(state: State) -> bool:
+def is_finished(state: State) -> bool:
     committed = state.committed
     is_under_way = state.zombie or state.tail or state.active.written or state.markings or state.late
     is_waiting = any(client.asked is not None for client in state.clients)

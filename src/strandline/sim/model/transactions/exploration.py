@@ -87,7 +87,7 @@ class Search(BreadthFirst[State, Event]):
         if turn.state in self.reached:
             return None
         self.arrive(turn.state, state, event)
-        found = self.calm.why_not_settled(turn.state)
+        found = self.calm.why_not_finished(turn.state)
         if found is None:
             return None
         if found.hangs:

@@ -65,15 +65,15 @@ class Due(NamedTuple):
     what: str
 
 
-class Told(NamedTuple):
+class LogNews(NamedTuple):
     """It learns something about its log."""
 
     what: str
 
 
 TRANSACTION, WAITING, MARKERS = Due("transaction"), Due("waiting"), Due("markers")
-COMMITTED, RESIGN = Told("all is committed"), Told("another broker leads")
-Input = Load | Call | Ends | Marked | Due | Told
+COMMITTED, RESIGN = LogNews("all is committed"), LogNews("another broker leads")
+Input = Load | Call | Ends | Marked | Due | LogNews
 
 
 class Sent(NamedTuple):
@@ -189,8 +189,8 @@ class Machine:
                 return machine.step(Answered(sent.token, response(sent.message, error)), NOW)
             case Due():
                 return self.expire(given)
-            case Told():
-                return self.told(given)
+            case LogNews():
+                return self.log_news(given)
 
     def expire(self, due: Due) -> list[Effect]:
         machine = self.transactions
@@ -203,8 +203,8 @@ class Machine:
             return machine.shards.expire(machine.shards.first_due())
         return machine.markers.expire(machine.markers.deadline())
 
-    def told(self, told: Told) -> list[Effect]:
-        if told == COMMITTED:
+    def log_news(self, log_news: LogNews) -> list[Effect]:
+        if log_news == COMMITTED:
             self.log.has_committed = True
             return self.transactions.follow_leadership(NOW)
         self.log.epoch = None

@@ -117,7 +117,7 @@ class Turn:
         new = self.state.logs[asked.partition]
         if error is ErrorCode.NONE and new.records != old.records:
             self.check(laws.why_not_appended(self.state, asked, old, new))
-        self.told(asked, Answer(asked.reply_to, error))
+        self.answer_arrives(asked, Answer(asked.reply_to, error))
 
     def arrive(self, asked: Asked) -> None:
         """A batch comes to the leader of its partition."""
@@ -183,7 +183,7 @@ class Turn:
                 if asked.kind is Kind.WRITE:
                     self.verified(asked, answer.error)
                 else:
-                    self.told(asked, answer)
+                    self.answer_arrives(asked, answer)
                 return
 
     def verified(self, asked: Asked, error: ErrorCode) -> None:
@@ -192,9 +192,9 @@ class Turn:
         elif error is ErrorCode.NONE:
             self.append(asked)
         else:
-            self.told(asked, Answer(asked.reply_to, error))
+            self.answer_arrives(asked, Answer(asked.reply_to, error))
 
-    def told(self, asked: Asked, answer: Answer) -> None:
+    def answer_arrives(self, asked: Asked, answer: Answer) -> None:
         """The answer that a client waits for, if it does; it may be lost."""
         client = self.state.clients[asked.client]
         if client.asked != asked:

@@ -156,10 +156,10 @@ def test_each_epoch_is_one_clients_and_a_record_proves_it() -> None:
 
 def test_what_a_client_is_told_was_decided() -> None:
     end = Asked(0, 0, Kind.END, (7, 3), 1, commits=True)
-    told = Answer((0, 0), ErrorCode.NONE, (7, 4))
+    reported = Answer((0, 0), ErrorCode.NONE, (7, 4))
     name = "transaction 1 of client 1"
 
-    def why(state: State, asked: Asked = end, answer: Answer = told) -> str | None:
+    def why(state: State, asked: Asked = end, answer: Answer = reported) -> str | None:
         return laws.why_not_ended(state, Client((7, 3)), asked, answer)
 
     assert why(at(decisions=(DECIDED,))) is None
@@ -168,7 +168,7 @@ def test_what_a_client_is_told_was_decided() -> None:
     assert why(at(), abort) is None, "of nothing"
     assert why(at(logs=(log(batch(FIRST)),)), abort) == f"the abort of {name} is acknowledged, and not decided"
     assert why(at(decisions=(DECIDED,)), abort) == f"the abort of {name} is acknowledged, and the opposite decided"
-    twice = told._replace(producer=(7, 5))
+    twice = reported._replace(producer=(7, 5))
     assert why(at(decisions=(DECIDED,)), end, twice) == f"{name} is ended with epoch 4, and once more with 5"
 
 

@@ -42,8 +42,8 @@ def unusable_files(beside: Sequence[Row], checkpoints: Sequence[Row]) -> Iterato
     durable: dict[Key, int] = {key_of(row): row["recovery_point"] or 0 for row in checkpoints}
     for row in beside:
         key = key_of(row)
-        if row["kind"] == FLAW and row["settled"] <= durable.get(key, 0):
-            end = max(row["settled"], row["offset"] + 1)
+        if row["kind"] == FLAW and row["written_at"] <= durable.get(key, 0):
+            end = max(row["written_at"], row["offset"] + 1)
             yield plain(row["rule"], row["what"], key, row["offset"], end, severity=WARNING)
 
 
