@@ -335,6 +335,32 @@ def test_offsets_are_deleted_of_topics_that_may_be_read() -> None:
     assert [topic.name for topic in left.topics] == ["b"]
 
 
+@each(
+    ("group_id", "topics", "expected"),
+    [
+        ("g", ("b", "c"), {"b": DENIED, "c": DENIED}),
+        ("g", ("b", "nowhere", "a"), {"b": DENIED, "nowhere": DENIED, "a": 0}),
+        ("g", (), {}),
+        ("none", ("b",), E.GROUP_ID_NOT_FOUND),
+        ("none", ("a", "b"), E.GROUP_ID_NOT_FOUND),
+        ("", ("b",), E.INVALID_GROUP_ID),
+    ],
+)
+def test_a_deletion_that_the_coordinator_rejects_as_a_whole_has_no_rows(
+    group_id: str, topics: tuple[str, ...], expected: Any
+) -> None:
+    """As Kafka: the coordinator is asked about the group even if no topic may be read."""
+    node = with_coordinators()
+    assert commit(node, "a", "b", who=ROOT) == {"a": 0, "b": 0}
+    node.allow(on_group(Op.DELETE, "*"), on_topic(Op.READ, "a"))
+    rows = tuple(OffsetDeleteRequestTopic(name=name, partitions=(OffsetDeleteRequestPartition(),)) for name in topics)
+    answer = node.ask(OffsetDeleteRequest(group_id=group_id, topics=rows), 0)
+    found = {topic.name: topic.partitions[0].error_code for topic in answer.topics}
+    assert ((answer.error_code, found) if answer.error_code else found) == (
+        (expected, {}) if isinstance(expected, E) else expected
+    )
+
+
 def test_groups_that_may_not_be_described_are_not_listed() -> None:
     node = with_coordinators()
     for group in ("g", "h"):

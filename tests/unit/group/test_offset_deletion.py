@@ -3,6 +3,7 @@
 from typing import Any
 
 from tests.rows import each
+from tests.unit.group.consuming import Consumers
 from tests.unit.group.coordination import Coordination, commit_request, pending_request
 
 from strandline.base.errors import ErrorCode as E
@@ -90,7 +91,9 @@ def test_members_whose_topics_are_not_known_may_read_any(changes: dict[str, Any]
     c = with_offsets()
     c.stable(**changes)
     answer = c.ask(request("u"))
-    assert (answer.error_code or errors(answer)) == expected
+    assert ((answer.error_code, answer.topics) if answer.error_code else errors(answer)) == (
+        (expected, ()) if isinstance(expected, E) else expected
+    )
     assert len(offsets(c)) == 4
 
 
@@ -102,19 +105,47 @@ def test_before_a_group_has_chosen_a_protocol_any_topic_counts() -> None:
 
 
 @each(
-    ("group_id", "damaged", "expected"),
+    ("group_id", "topics", "damaged", "expected"),
     [
-        ("", False, E.INVALID_GROUP_ID),
-        ("none", False, E.GROUP_ID_NOT_FOUND),
-        ("g", True, E.NOT_COORDINATOR),
+        ("", ("t",), False, E.INVALID_GROUP_ID),
+        ("none", ("t",), False, E.GROUP_ID_NOT_FOUND),
+        ("none", ("nowhere",), False, E.GROUP_ID_NOT_FOUND),
+        ("none", (), False, E.GROUP_ID_NOT_FOUND),
+        ("g", ("t",), True, E.NOT_COORDINATOR),
     ],
 )
-def test_a_group_that_is_not_here_is_an_error_of_the_whole(group_id: str, damaged: bool, expected: E) -> None:
+def test_a_group_that_is_not_here_is_an_error_of_the_whole(
+    group_id: str, topics: tuple[str, ...], damaged: bool, expected: E
+) -> None:
     c = with_offsets()
     if damaged:
         c.groups.shards.loaded.clear()
-    answer = c.ask(request("t", group_id=group_id))
+    answer = c.ask(request(*topics, group_id=group_id))
     assert (answer.error_code, answer.topics) == (expected, ())
+
+
+def test_a_request_that_names_no_topic_deletes_nothing_in_a_group_that_is_there() -> None:
+    c = with_offsets()
+    assert errors(c.ask(request())) == {}
+    assert len(offsets(c)) == 4
+
+
+def test_a_group_of_the_consumer_protocol_keeps_the_offsets_of_what_its_members_are_subscribed_to() -> None:
+    c = Consumers()
+    for topic in ("t", "u"):
+        c.ask(commit_request(5, topic=topic), 9)
+    by_name = c.consumer("m")
+    assert by_name.join().error_code == E.NONE
+    assert errors(c.ask(request("t", "u", "nowhere"))) == {
+        ("t", 0): E.GROUP_SUBSCRIBED_TO_TOPIC,
+        ("u", 0): E.NONE,
+        ("nowhere", 0): E.UNKNOWN_TOPIC_OR_PARTITION,
+    }
+    assert offsets(c) == {("t", 0): 5}
+    by_name.beat(subscribed_topic_names=(), subscribed_topic_regex="t|v")
+    assert errors(c.ask(request("t"))) == {("t", 0): E.GROUP_SUBSCRIBED_TO_TOPIC}, "an expression matches it"
+    by_name.leave()
+    assert errors(c.ask(request("t"))) == {("t", 0): E.NONE}, "its last member is gone"
 
 
 def test_a_deletion_that_cannot_be_written_is_refused_and_the_offset_stays() -> None:

@@ -35,7 +35,7 @@ from strandline.wire.messages.groups.offset_commit import (
 )
 from strandline.wire.messages.groups.offset_delete import (
     OffsetDeleteRequest,
-    OffsetDeleteResponse,
+    OffsetDeleteRequestTopic,
     OffsetDeleteResponsePartition,
     OffsetDeleteResponseTopic,
 )
@@ -204,23 +204,28 @@ def of_group(
 
 
 def delete_offsets(node: NodePort, received: Received, rights: Rights) -> Verdict:
-    """Delete on the group, and Read on each topic, as who commits offsets of it needs."""
+    """Delete on the group, and Read on each topic, as who commits offsets of it needs. The coordinator is asked even if
+    no topic is left: it may reject the request as a whole, and then there are no rows."""
     del node
     request: OffsetDeleteRequest = received.message
     if not may_group(rights, AclOperation.DELETE, request.group_id):
         return refuse(received, GROUP_DENIED)
     kept, refused = parted(request.topics, lambda topic: may_topic(rights, READ, topic.name))
-    rows = [
-        OffsetDeleteResponseTopic(
-            name=topic.name,
-            partitions=tuple(
-                OffsetDeleteResponsePartition(partition_index=row.partition_index, error_code=TOPIC_DENIED)
-                for row in topic.partitions
-            ),
-        )
-        for topic in refused
-    ]
-    return with_rows(received, {"topics": kept}, OffsetDeleteResponse, "topics", rows, any_left=bool(kept))
+    if not refused:
+        return received
+    rows = tuple(kept_offsets(topic, TOPIC_DENIED) for topic in refused)
+
+    def merge(response: Any) -> Any:
+        return response if response.error_code else replace(response, topics=(*response.topics, *rows))
+
+    return Split(replace(received, message=replace(request, topics=kept)), merge)
+
+
+def kept_offsets(topic: OffsetDeleteRequestTopic, error: ErrorCode) -> OffsetDeleteResponseTopic:
+    rows = tuple(
+        OffsetDeleteResponsePartition(partition_index=row.partition_index, error_code=error) for row in topic.partitions
+    )
+    return OffsetDeleteResponseTopic(name=topic.name, partitions=rows)
 
 
 # --- groups as such
