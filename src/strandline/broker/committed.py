@@ -8,7 +8,8 @@ decided in `quorum/damage/unfit.py` and by `Node.give_up`.
 Invariants:
   - the image is the replay of a prefix of the committed log, `end` records long and made of whole batches; it never
     runs ahead of the high watermark;
-  - nothing is skipped: where something cannot be read or applied the image ends, and no snapshot reaches further.
+  - nothing is skipped: where something cannot be read or applied the image ends, and no snapshot reaches further;
+  - no snapshot ends within a transaction (KIP-868), whose records are not yet in the image.
 """
 
 from msgspec import Struct
@@ -86,6 +87,8 @@ class Committed:
 
     def is_snapshot_due(self, now: Instant) -> bool:
         assert (self.new_since is not None) == (self.bytes_since_snapshot > 0), "what no snapshot has is as old as that"
+        if self.image.transaction is not None:
+            return False
         if self.bytes_since_snapshot >= self.snapshot_bytes:
             return True
         is_old = self.new_since is not None and now - self.new_since >= self.snapshot_ms
@@ -180,6 +183,8 @@ class Committed:
         try:
             for payload in self.log.read_snapshot(snapshot):
                 why = why_not_applied(image, payload)
+                if why is None and image.transaction is not None:
+                    why = "no snapshot has a transaction"
                 if why is not None:
                     break
                 count += 1

@@ -67,7 +67,7 @@ from strandline.metadata.configs.config_key import ConfigValue
 from strandline.metadata.fitting import why_unfit
 from strandline.metadata.framing import fits_in_batch
 from strandline.metadata.image import Image
-from strandline.metadata.records import PartitionChangeRecord
+from strandline.metadata.records import AbortTransactionRecord, PartitionChangeRecord
 from strandline.metadata.strategy import STRATEGY_KEY, STRATEGY_KEYS, UNCLEAN_KEY, Strategy, strategy_in
 from strandline.wire.messages.brokers.allocate_producer_ids import AllocateProducerIdsRequest
 from strandline.wire.messages.brokers.alter_partition import AlterPartitionRequest
@@ -156,7 +156,10 @@ class Controller:
         if UNCLEAN_KEY in self.static:
             new = (strategy_in({UNCLEAN_KEY: self.static[UNCLEAN_KEY]}) or Strategy.BALANCED).value
             effects.append(Report("warning", f"{UNCLEAN_KEY} is deprecated: set {STRATEGY_KEY}={new} instead"))
-        effects += self.write([*plan_beginning(self.basis(now)), *plan_min_isr(self.basis(now))], now)
+        left_open = [] if image.transaction is None else [AbortTransactionRecord(reason="the controller has changed")]
+        if left_open:
+            effects.append(Report("warning", "aborts the metadata transaction that the controller before left open"))
+        effects += self.write([*left_open, *plan_beginning(self.basis(now)), *plan_min_isr(self.basis(now))], now)
         self.recoveries.begin(image)
         for broker in image.brokers.values():
             if not broker.fenced:  # guard: silent-broker-inherited

@@ -5,6 +5,7 @@ A sound checksum says that somebody wrote these bytes. It does not say that they
 what they mean, or that their author was right. A record does not fit if
   - it is of a kind, or says a feature's level, that this program does not know;
   - it changes what is not there, or makes a topic that is there;
+  - it begins a transaction in another one, or ends one that has not begun;
   - its result is not a valid partition, broker, topic or setting;
   - it has a number that cannot be counted on from: see EPOCH_END.
 
@@ -22,7 +23,7 @@ from strandline.metadata.configs.topic_configs import TOPIC_CONFIGS
 from strandline.metadata.features import READABLE_FEATURES
 from strandline.metadata.image import Image
 from strandline.metadata.registrations import RECOVERED, RECOVERING, Partition, merged, partition_in
-from strandline.metadata.replay import APPLY
+from strandline.metadata.replay import APPLY, changed_by
 from strandline.metadata.security.acls import acl_in, why_meaningless
 from strandline.metadata.security.scram import MECHANISMS
 from strandline.metadata.topic_names import why_illegal
@@ -40,7 +41,7 @@ CHANGES = (-1, 0, 1)  # of whether a broker is fenced
 def why_unfit(image: Image, record: Any) -> str | None:
     """None: it can be applied."""
     why = WHY_UNFIT.get(type(record))
-    return "this program does not know what it means" if why is None else why(image, record)
+    return "this program does not know what it means" if why is None else why(changed_by(image, record), record)
 
 
 def topic(image: Image, record: r.TopicRecord) -> str | None:
@@ -164,6 +165,14 @@ def quota(image: Image, record: r.ClientQuotaRecord) -> str | None:
     return None if record.remove or record.value > 0 else f"{record.key} {record.value} is not a quota"
 
 
+def begin_transaction(image: Image, record: r.BeginTransactionRecord) -> str | None:
+    return "the transaction before it has not ended" if image.transaction is not None else None
+
+
+def end_transaction(image: Image, record: r.EndTransactionRecord | r.AbortTransactionRecord) -> str | None:
+    return "no transaction has begun" if image.transaction is None else None
+
+
 def no_op(image: Image, record: r.NoOpRecord) -> str | None:
     return None
 
@@ -198,6 +207,9 @@ WHY_UNFIT: dict[type, Callable[[Image, Any], str | None]] = {
     r.UserScramCredentialRecord: scram,
     r.RemoveUserScramCredentialRecord: remove_scram,
     r.ClientQuotaRecord: quota,
+    r.BeginTransactionRecord: begin_transaction,
+    r.EndTransactionRecord: end_transaction,
+    r.AbortTransactionRecord: end_transaction,
     r.NoOpRecord: no_op,
 }
 assert WHY_UNFIT.keys() == APPLY.keys(), "what fits can be applied"

@@ -4,7 +4,7 @@ Invariant: every kind of record that this code writes has its row in `APPLY`.
 """
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 from strandline.base.effects import Endpoint
 from strandline.base.ids import BrokerEpoch, NodeId, TopicIdPartition
@@ -15,9 +15,16 @@ from strandline.metadata.security.quotas import entity_of
 from strandline.metadata.security.scram import credential_in
 from strandline.metadata.state import State
 
+S = TypeVar("S", bound=State)
+
 
 def replay(state: State, record: Any) -> None:
-    APPLY[type(record)](state, record)
+    APPLY[type(record)](changed_by(state, record), record)
+
+
+def changed_by(state: S, record: Any) -> S:
+    """The state that the record changes: within a transaction, what counts when it ends."""
+    return state if state.transaction is None or type(record) in BOUNDS else state.transaction
 
 
 def apply_topic(state: State, record: r.TopicRecord) -> None:
@@ -130,6 +137,18 @@ def apply_quota(state: State, record: r.ClientQuotaRecord) -> None:
     state.put_quota(entity_of(record.entity), record.key, None if record.remove else record.value)
 
 
+def apply_begin(state: State, record: r.BeginTransactionRecord) -> None:
+    state.begin_transaction()
+
+
+def apply_end(state: State, record: r.EndTransactionRecord) -> None:
+    state.end_transaction()
+
+
+def apply_abort(state: State, record: r.AbortTransactionRecord) -> None:
+    state.abort_transaction()
+
+
 def apply_nothing(state: State, record: object) -> None:
     """NoOpRecord: it moves the offset and says nothing."""
 
@@ -151,6 +170,10 @@ APPLY: dict[type, Callable[[State, Any], None]] = {
     r.UserScramCredentialRecord: apply_scram,
     r.RemoveUserScramCredentialRecord: apply_remove_scram,
     r.ClientQuotaRecord: apply_quota,
+    r.BeginTransactionRecord: apply_begin,
+    r.EndTransactionRecord: apply_end,
+    r.AbortTransactionRecord: apply_abort,
     r.NoOpRecord: apply_nothing,
 }
+BOUNDS = frozenset({r.BeginTransactionRecord, r.EndTransactionRecord, r.AbortTransactionRecord})  # of transactions
 assert APPLY.keys() <= set(r.RECORDS), "a kind of record that nobody can read"

@@ -7,6 +7,7 @@ Invariants (executed by `check`):
   - every ACL has one id
   - a resource without a key, a feature at level 0, or an entity without a quota, is not there
   - what changes goes to the delta, with its value before
+  - records of a transaction (KIP-868) change `transaction` alone, until it ends
 """
 
 from typing import Self
@@ -28,6 +29,14 @@ class Delta:
         self.brokers: dict[NodeId, Broker | None] = {}
         self.configs: dict[tuple[int, str], None] = {}
         self.reloaded = False  # a snapshot replaced everything
+
+    def add(self, later: "Delta") -> None:
+        """What changed after this, before this is taken."""
+        self.partitions = later.partitions | self.partitions
+        self.topics = later.topics | self.topics
+        self.brokers = later.brokers | self.brokers
+        self.configs |= later.configs
+        self.reloaded |= later.reloaded
 
     def __bool__(self) -> bool:
         return bool(self.partitions or self.topics or self.brokers or self.configs or self.reloaded)
@@ -56,28 +65,37 @@ class State:
         # would be copied for each of them.
         self.own: dict[Uuid, None] = {}
         self.delta = Delta()
+        # What this state becomes if the open transaction ends; None: no transaction is open.
+        self.transaction: Self | None = None
 
     def copy(self) -> Self:
-        """An independent image in the same state, with an empty delta. Values are shared: whoever changes one of them
-        first has a copy of it from then on."""
+        """An independent image in the same state, with an empty delta."""
         twin = type(self)()
-        self.own.clear()
-        twin.topics = dict(self.topics)
-        twin.topic_ids = dict(self.topic_ids)
-        twin.brokers = dict(self.brokers)
-        twin.configs = dict(self.configs)
-        twin.features = dict(self.features)
-        twin.next_producer_id = self.next_producer_id
-        twin.acls = dict(self.acls)
-        twin.acl_ids = dict(self.acl_ids)
-        twin.acls_version = self.acls_version
-        twin.scram = dict(self.scram)
-        twin.quotas = dict(self.quotas)
-        twin.quotas_version = self.quotas_version
-        twin.hosted = {node: dict(index) for node, index in self.hosted.items()}
-        twin.eligible = {node: dict(index) for node, index in self.eligible.items()}
+        twin.become(self)
         assert not twin.own and not twin.delta, "partitions are shared, until one of both changes them"
+        if self.transaction is not None:
+            twin.transaction = self.transaction.copy()
+            twin.transaction.delta.reloaded = True  # what it has changed so far is in the other's delta
         return twin
+
+    def become(self, other: Self) -> None:
+        """Take over all tables. Values are shared: whoever changes one of them first has a copy of it from then on."""
+        assert not self.own, "this one has changed nothing, or not since the other one is its copy"
+        other.own.clear()
+        self.topics = dict(other.topics)
+        self.topic_ids = dict(other.topic_ids)
+        self.brokers = dict(other.brokers)
+        self.configs = dict(other.configs)
+        self.features = dict(other.features)
+        self.next_producer_id = other.next_producer_id
+        self.acls = dict(other.acls)
+        self.acl_ids = dict(other.acl_ids)
+        self.acls_version = other.acls_version
+        self.scram = dict(other.scram)
+        self.quotas = dict(other.quotas)
+        self.quotas_version = other.quotas_version
+        self.hosted = {node: dict(index) for node, index in other.hosted.items()}
+        self.eligible = {node: dict(index) for node, index in other.eligible.items()}
 
     def take_delta(self) -> Delta:
         taken, self.delta = self.delta, Delta()
@@ -95,6 +113,27 @@ class State:
     def partition(self, at: TopicIdPartition) -> Partition | None:
         topic = self.topics.get(at.topic_id)
         return None if topic is None else topic.partitions.get(at.partition)
+
+    # --- transactions
+
+    def begin_transaction(self) -> Self:
+        """Returns what its records change."""
+        assert self.transaction is None, "one at a time"
+        self.transaction = self.copy()
+        return self.transaction
+
+    def end_transaction(self) -> None:
+        """All that was changed in it counts, at once. Whoever follows this image finds it in the delta."""
+        new, version = self.transaction, self.acls_version
+        assert new is not None, "no transaction is open"
+        self.transaction = None
+        self.become(new)
+        self.acls_version = max(version, new.acls_version) + 1  # this one may have grown meanwhile: `take_place_of`
+        self.delta.add(new.delta)
+
+    def abort_transaction(self) -> None:
+        assert self.transaction is not None, "no transaction is open"
+        self.transaction = None
 
     # --- topics and partitions
 
@@ -216,6 +255,9 @@ class State:
         self.quotas_version += 1
 
     def check(self) -> None:
+        if self.transaction is not None:
+            assert self.transaction.transaction is None, "one at a time"
+            self.transaction.check()
         hosted = eligible = 0
         assert {name: self.topics[i].name for name, i in self.topic_ids.items()} == {n: n for n in self.topic_ids}
         assert len(self.topic_ids) == len(self.topics)

@@ -259,4 +259,37 @@ METADATA = table(
         Breaks.AGREEMENT,
         ("unit/controller/test_controller.py::test_what_nobody_can_apply_is_not_written",),
     ),
+    Mutant(
+        "records of a metadata transaction count before it ends",
+        "metadata/replay.py",
+        "return state if state.transaction is None or type(record) in BOUNDS else state.transaction",
+        "return state",
+        Breaks.AGREEMENT,
+        (
+            "unit/metadata/test_transactions.py::test_nothing_of_a_transaction_counts_before_its_end_and_then_all_of_it_does",
+            "unit/broker/test_committed_transactions.py::test_records_count_with_the_batch_that_ends_their_transaction",
+        ),
+        ("Nothing counts before the end",),
+    ),
+    Mutant(
+        "a metadata snapshot ends within a transaction",
+        "broker/committed.py",
+        "        if self.image.transaction is not None:\n            return False\n",
+        "",
+        Breaks.AGREEMENT,
+        ("unit/broker/test_committed_transactions.py::test_no_snapshot_ends_within_a_transaction",),
+        ("No snapshot ends within one",),
+    ),
+    Mutant(
+        "a metadata transaction stays open when the controller changes",
+        "controller/controller.py",
+        "self.write([*left_open, *plan_beginning(self.basis(now))",
+        "self.write([*plan_beginning(self.basis(now))",
+        Breaks.AGREEMENT,
+        (
+            "unit/controller/test_controller.py::"
+            "test_a_new_controller_aborts_the_transaction_that_the_one_before_left_open",
+        ),
+        ("A new controller aborts the one that was left open",),
+    ),
 )

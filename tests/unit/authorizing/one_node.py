@@ -55,10 +55,11 @@ SETTINGS = {
 
 
 class OneNode:
-    def __init__(self, **settings: str) -> None:
+    def __init__(self, disk: SimDisk | None = None, **settings: str) -> None:
+        """`disk`: what an earlier life has left."""
         own = {name.replace("_", "."): value for name, value in settings.items()}
         config = NodeConfig.from_properties(SETTINGS | own)
-        self.disk = SimDisk(("/d",))
+        self.disk = disk or SimDisk(("/d",))
         write_meta(self.disk, "/d", DirectoryMeta("cluster", 1, Uuid(b"d" * 16)))
         self.now = Instant(1_000)
         node = node_of(prepare(config, self.disk, Random(1), WHERE, self.now), self.now)

@@ -7,7 +7,7 @@ import pytest
 from tests.rows import each
 from tests.unit.controller.cluster import CALLER, START, Cluster, Log
 
-from strandline.base.effects import Failure, Probe, Received, Reply, ReplyTo
+from strandline.base.effects import Failure, Probe, Received, Reply, ReplyTo, Report
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import NodeId
 from strandline.base.time import NEVER, Instant
@@ -15,7 +15,13 @@ from strandline.controller.basis import ControllerConfig
 from strandline.controller.controller import Controller
 from strandline.controller.refusals import REFUSALS
 from strandline.metadata.image import Image
-from strandline.metadata.records import ConfigRecord, FeatureLevelRecord, NoOpRecord
+from strandline.metadata.records import (
+    AbortTransactionRecord,
+    BeginTransactionRecord,
+    ConfigRecord,
+    FeatureLevelRecord,
+    NoOpRecord,
+)
 from strandline.metadata.strategy import UNCLEAN_KEY
 from strandline.wire.messages.brokers.allocate_producer_ids import AllocateProducerIdsRequest
 from strandline.wire.messages.brokers.alter_partition import AlterPartitionRequest
@@ -108,6 +114,20 @@ def test_the_first_controller_writes_what_a_new_cluster_begins_with(elr: bool, f
     cluster.controller.deactivate(cluster.now)
     cluster.controller.activate(cluster.image.copy(), 2, cluster.now)
     assert len(cluster.log.records) == before
+
+
+def test_a_new_controller_aborts_the_transaction_that_the_one_before_left_open() -> None:
+    """In one batch with what a new cluster begins with: that is the image without the transaction."""
+    image = Image()
+    image.apply_all([BeginTransactionRecord(), FeatureLevelRecord(name="metadata.version", feature_level=20)])
+    log = Log()
+    controller = Controller(NodeId(1), ControllerConfig(initial_features=BEGINNING), {}, Random(1), log)
+    effects = controller.activate(image, 2, START)
+    assert any(isinstance(one, Report) and "aborts the metadata transaction" in one.text for one in effects)
+    assert [type(record) for record in log.batches[0]][:2] == [AbortTransactionRecord, FeatureLevelRecord]
+    assert len(log.batches) == 1
+    assert controller.image.features == BEGINNING
+    assert controller.image.transaction is None
 
 
 def test_an_answer_waits_for_its_commit() -> None:

@@ -128,7 +128,9 @@ ROWS = [
     Row(quota(1.0, ("user", "a"), ("user", "b")), "are not the types"),
     Row(quota(0.0, ("user", "a")), "is not a quota", [quota(None, ("user", "a"))]),
     Row(quota(float("nan"), ("user", "a")), "nan is not a quota"),
-    Row(r.EndTransactionRecord(), "does not know what it means", [r.NoOpRecord()]),
+    Row(r.EndTransactionRecord(), "no transaction has begun", [r.BeginTransactionRecord(), r.NoOpRecord()]),
+    Row(r.AbortTransactionRecord(), "no transaction has begun"),
+    Row(r.RegisterControllerRecord(), "does not know what it means"),
     Row(object(), "does not know what it means"),
 ]
 

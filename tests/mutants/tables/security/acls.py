@@ -27,8 +27,8 @@ ACLS = table(
     Mutant(
         "a copy of an image shares its ACLs",
         "metadata/state.py",
-        "twin.acls = dict(self.acls)",
-        "twin.acls = self.acls",
+        "self.acls = dict(other.acls)",
+        "self.acls = other.acls",
         Breaks.AGREEMENT,
         ("unit/metadata/test_image.py::test_an_acl_is_there_until_it_is_removed_and_each_change_has_a_version",),
     ),

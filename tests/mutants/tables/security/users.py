@@ -17,8 +17,8 @@ USERS = table(
     Mutant(
         "copies of an image share credentials",
         "metadata/state.py",
-        "        twin.scram = dict(self.scram)\n",
-        "        twin.scram = self.scram\n",
+        "        self.scram = dict(other.scram)\n",
+        "        self.scram = other.scram\n",
         Breaks.AGREEMENT,
         ("unit/metadata/test_image.py::test_a_credential_is_replaced_and_removed_and_shows_its_keys_nowhere",),
     ),
