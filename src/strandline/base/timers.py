@@ -47,6 +47,14 @@ class Timers:
         when = heap[0][0]
         return Instant(when) if when > self.resumes else self.resumes
 
+    def first(self, now: Instant) -> str | None:
+        """What is due first, by name."""
+        if self.deadline() > now:
+            return None
+        entry = self.heap[0][2]
+        ring = getattr(getattr(entry, "owner", entry), "ring", None)
+        return type(entry).__name__ if ring is None else ring.__qualname__
+
     def expire(self, now: Instant, entries_max: int | None = None) -> list[Effect]:
         """`entries_max`: of so many entries at most. The others have their turn a millisecond later."""
         effects: list[Effect] = []
@@ -146,4 +154,5 @@ class Every:
         assert span_ms >= 0  # 0: in every step in which anything is due
         self.span_ms = span_ms
         self.task = task
+        self.name = task.__qualname__
         self.next = Instant(0)

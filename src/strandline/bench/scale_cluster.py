@@ -5,17 +5,20 @@ come later, so they are counted.
 """
 
 import os
+import re
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import NoReturn
+from urllib.request import urlopen
 
 from confluent_kafka import KafkaError, Message, Producer
 
 from strandline.base.errors import ErrorCode, error_of
 from strandline.bench.usage import usage
+from strandline.broker.metrics.of_process import LONG_STEPS
 from strandline.client.ask import ask
 from strandline.client.config import ClientConfig
 from strandline.client.connection import Connection
@@ -33,6 +36,9 @@ PATIENCE_S = 300.0
 POLL_S = 0.02
 POLL_SHARE = 4  # looking costs the node time: rest so many times as long as the last look took
 PING_S = 0.01
+HELD = {
+    what: re.compile(rf'^{LONG_STEPS.name}_{what}{{cause="([^"]*)"}} (\S+)$', re.MULTILINE) for what in ("count", "sum")
+}
 
 
 class NotMeasured(Exception):
@@ -170,6 +176,25 @@ def cpu_s(nodes: list[NodeProcess]) -> float:
 def resident_mb(nodes: list[NodeProcess]) -> float:
     """The mean of these nodes."""
     return sum(usage(node.pid).resident_mb for node in nodes) / len(nodes)
+
+
+Held = dict[str, tuple[int, float]]  # by cause: how often the loop was held for 10 ms or more, and milliseconds in all
+
+
+def held_by(nodes: list[NodeProcess]) -> Held:
+    """Since these nodes have started."""
+    found: dict[str, tuple[int, float]] = {}
+    for node in nodes:
+        try:
+            with urlopen(f"http://{HOST}:{node.metrics_port}/metrics", timeout=PATIENCE_S) as answer:
+                text = answer.read().decode()
+        except OSError:
+            continue  # it is not up
+        counts, sums = ({cause: float(value) for cause, value in HELD[what].findall(text)} for what in ("count", "sum"))
+        for cause, count in counts.items():
+            times, ms = found.get(cause, (0, 0.0))
+            found[cause] = times + int(count), ms + sums[cause]
+    return found
 
 
 class Pinger:

@@ -11,17 +11,19 @@ from pathlib import Path
 
 from strandline.base.value import Value
 from strandline.bench.scale_cluster import (
+    Held,
     Partitions,
     Pinger,
     await_controller,
     await_service,
     cpu_s,
     give_up,
+    held_by,
     listening,
     open_files,
     resident_mb,
 )
-from strandline.testing.local_cluster import LocalCluster, NodeProcess
+from strandline.testing.local_cluster import LocalCluster, NodeProcess, free_ports
 
 NODES = 3
 CHECKPOINTED_S = 6.0  # the checkpoint of the high watermarks comes every five
@@ -38,11 +40,14 @@ class ScaleConfig(Value, frozen=True):
 
 
 class Step(Value, frozen=True):
-    """One step: how long it took, the processor time of all nodes that lived, and how long any of them was deaf."""
+    """One step: how long it took, the processor time of all nodes that lived, and how long any of them was deaf.
+
+    `held`: what kept the loop of a node for 10 ms or more, with the number of times and the milliseconds in all."""
 
     seconds: float
     cpu_s: float
     deaf_s: float
+    held: dict[str, tuple[int, float]] = {}  # noqa: RUF012  # a Value copies it
 
 
 class Scaled(Value, frozen=True):
@@ -75,12 +80,13 @@ class Steps:
 
     def step(self, what: str, nodes: list[NodeProcess], act: Callable[[], None]) -> Step:
         self.say(what)
+        held = held_by(nodes)
         with listening(nodes) as pingers:
             before, began = cpu_s(nodes), time.monotonic()
             act()
             seconds = time.monotonic() - began
             used = cpu_s(nodes) - before
-        return Step(round(seconds, 3), round(used, 2), round(longest(pingers), 3))
+        return Step(round(seconds, 3), round(used, 2), round(longest(pingers), 3), more(held_by(nodes), held))
 
     def create(self) -> Step:
         def act() -> None:
@@ -146,12 +152,23 @@ class Steps:
         return self.step(f"stopping node {node.node_id} in order", self.others(node), act)
 
 
+def more(after: Held, before: Held) -> Held:
+    """The causes with the most time first."""
+    grown = []
+    for cause, (times, ms) in after.items():
+        times_before, ms_before = before.get(cause, (0, 0.0))
+        if times > times_before:
+            grown.append((ms - ms_before, times - times_before, cause))
+    return {cause: (times, round(ms, 1)) for ms, times, cause in sorted(grown, reverse=True)}
+
+
 def longest(pingers: list[Pinger]) -> float:
     return max(ear.stop() for ear in pingers)
 
 
 def measure(partitions: int, config: ScaleConfig, folder: Path, say: Say) -> Scaled:
-    with LocalCluster(folder, NODES) as cluster:
+    ports = free_ports(3 * NODES)
+    with LocalCluster(folder, NODES, ports=ports[: 2 * NODES], metrics_ports=ports[2 * NODES :]) as cluster:
         nodes = cluster.nodes
         warm = Steps(cluster, Partitions(cluster, "warm", 1, 10), say)
         warm.create()

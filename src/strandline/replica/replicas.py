@@ -118,7 +118,7 @@ class Replicas:
         self.tasks = [
             self.shrinking,
             *self.storage.tasks(),
-            Every(config.retention_check_interval_ms, lambda now: retain(self.host, self.fetching, now)),
+            Every(config.retention_check_interval_ms, self.retain),
         ]
         self.next_task = min(task.next for task in self.tasks)
 
@@ -368,6 +368,15 @@ class Replicas:
         if self.shrinking.span_ms or any(task.next <= now for task in self.tasks if task is not self.shrinking):
             return True
         return self.roles.may_shrink()
+
+    def due(self, now: Instant) -> list[str]:
+        """What `expire` would do first of what is timed, and the tasks that it would do."""
+        first = self.host.timers.first(now)
+        tasks = [task.name for task in self.tasks if task.next <= now]
+        return tasks if first is None else [first, *tasks]
+
+    def retain(self, now: Instant) -> list[Effect]:
+        return retain(self.host, self.fetching, now)
 
     def expire(self, now: Instant) -> list[Effect]:
         effects = self.host.timers.expire(now)

@@ -239,6 +239,7 @@ class Driver:
         self.on_stop = on_stop
         self.interruptions = 0
         self.pump: Pump | None = None
+        self.make_pump: Callable[..., Pump] = Pump
         self.net = Net(loop, net_config(config), self.event)
         self.limits = CurrentLimits(config, self.net.limits)
         self.metrics: MetricsServer | None = None
@@ -267,7 +268,7 @@ class Driver:
         node = self.make_node(self.config, self.disk, random.SystemRandom(), where, secret)
         if isinstance(node, ClusterNode):
             self.lend_libraries(node)
-        pump = self.pump = Pump(node, self.loop, Clock(), self.on_stop, self.distrust)
+        pump = self.pump = self.make_pump(node, self.loop, Clock(), self.on_stop, self.distrust)
         pump.connect(
             self.net.reply,
             self.net.authenticated,
@@ -339,6 +340,7 @@ class Driver:
         if at is None:
             return None
         self.metrics = MetricsServer(at, self.net)
+        self.make_pump = self.metrics.long_steps.pump
         return self.metrics.bind()
 
     def tls_to(self, endpoint: Endpoint) -> ssl.SSLContext | None:

@@ -44,6 +44,7 @@ LEVELS = {"debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARNI
 CRASHED = 70  # EX_SOFTWARE
 DISK_FAILED = 74  # EX_IOERR
 OUT_OF_ROOM = 75  # EX_TEMPFAIL
+DEADLINE = "deadline"  # in the place of an event
 TIMER_MS_MAX = 60_000  # NEVER is too far for a timer
 
 
@@ -156,7 +157,7 @@ class Pump:
             return
         deadline = self.node.deadline()
         if deadline <= self.now():
-            self.run(lambda _, now: self.node.expire(now), "deadline")
+            self.run(lambda _, now: self.node.expire(now), DEADLINE)
         elif deadline < NEVER:
             self.arm(deadline)
 

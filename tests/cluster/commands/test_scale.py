@@ -35,6 +35,7 @@ def test_many_partitions_are_measured_through_every_failure() -> None:
         "delete",
     ):
         assert measured[step]["seconds"] > 0, step
+    assert "start" in measured["restart"]["held"]
     assert 0 < measured["detected_s"] <= measured["leaders"]["seconds"] + 0.5  # two clocks, one of them of milliseconds
     assert measured["controller_s"] <= measured["controller"]["seconds"]
     assert measured["open_files"] >= 12 + 10

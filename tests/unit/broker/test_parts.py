@@ -9,6 +9,8 @@ from strandline.base.effects import Endpoint
 from strandline.base.ids import OFFSETS_TOPIC, TRANSACTION_TOPIC, ZERO_UUID, Uuid
 from strandline.base.ports import DiskError
 from strandline.base.time import Instant
+from strandline.broker import due
+from strandline.broker.authorizing.guarded import node_of
 from strandline.broker.bootstrap_file import write_bootstrap
 from strandline.broker.config import NodeConfig
 from strandline.broker.parts import Parts, auto_topic, prepare
@@ -192,3 +194,15 @@ def test_a_bootstrap_file_that_is_damaged_ends_the_start(disk: SimDisk) -> None:
     disk.write_file("/m/bootstrap.checkpoint", content[:-1])
     with pytest.raises(DiskError, match="is damaged"):
         start(disk)
+
+
+def test_a_node_names_the_parts_whose_deadline_has_come(disk: SimDisk) -> None:
+    node = node_of(start(disk), Instant(0))
+    node.start(Instant(0))
+
+    def names(now: int) -> list[str]:
+        return due.names(node.quorum, node.forwarding, node.controller, node.broker, Instant(now))
+
+    assert names(node.deadline() - 1) == []
+    assert names(node.deadline())
+    assert {"quorum", "lifecycle", "Replicas.retain", "Checkpoints.save_high_watermarks"} <= set(names(3_600_000))

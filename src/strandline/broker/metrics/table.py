@@ -10,7 +10,7 @@ Invariant: names are distinct; a counter's ends in `_total`, and no other's does
 """
 
 from strandline.base.metrics import Kind, Labels, Metric
-from strandline.broker.metrics import of_limits, of_transactions
+from strandline.broker.metrics import of_limits, of_process, of_transactions
 from strandline.broker.quotas import metrics as quota_metrics
 from strandline.broker.telemetry import metrics as telemetry_metrics
 
@@ -427,16 +427,6 @@ CONNECTIONS_MADE, BYTES_IN, BYTES_OUT = rows(
     ("kafka_server_socketservermetrics_outgoing_byte_total", SOCKETS + "outgoing-byte-total", "Bytes written"),
 )
 
-CPU = Metric("process_cpu_seconds_total", Kind.COUNTER, "User and system CPU seconds")
-RESIDENT, VIRTUAL, OPEN_FDS, MAX_FDS, STARTED = OF_PROCESS = rows(
-    Kind.GAUGE,
-    (),
-    ("process_resident_memory_bytes", "", "Resident memory"),
-    ("process_virtual_memory_bytes", "", "Virtual memory"),
-    ("process_open_fds", "", "Open file descriptors"),
-    ("process_max_fds", "", "Limit of open file descriptors"),
-    ("process_start_time_seconds", "", "When the process started, in seconds since the epoch"),
-)
 INFO = Metric(
     "strandline_node_info", Kind.GAUGE, "1; labels identify the node", ("node_id", "roles", "version", "cluster_id")
 )
@@ -491,8 +481,7 @@ METRICS: tuple[Metric, ...] = (
     *(CONNECTIONS, CONNECTIONS_MADE),
     *(BYTES_IN, BYTES_OUT),
     *of_limits.METRICS,
-    CPU,
-    *OF_PROCESS,
+    *of_process.METRICS,
     INFO,
 )
 assert len({metric.name for metric in METRICS}) == len(METRICS), "names are distinct"

@@ -17,6 +17,7 @@ from strandline.cli.lab.bench import WIDTH
 from strandline.cli.show import Column, Fitted
 from strandline.testing.local_cluster import StartFailed
 
+HELD_SHOWN = 3
 ROWS = {
     "create": "created, led and in sync everywhere",
     "write": "one record in each, acks=all",
@@ -113,6 +114,12 @@ def show(console: Console, results: list[Scaled]) -> None:
     if not console.is_terminal:
         console = Console(width=WIDTH)  # a pipe has no width of its own
     console.print(table_of(results))
+    console.print("What held a node's loop for 10 ms or more at a time (the three causes with the most time):")
+    for scaled in results:
+        for name, title in ROWS.items():
+            held = list(getattr(scaled, name).held.items())[:HELD_SHOWN]
+            listed = "; ".join(f"{cause} {ms:,.0f} ms in {times}" for cause, (times, ms) in held)
+            console.print(f"  {scaled.partitions:,}: {title}: {listed or '–'}")
 
 
 def table_of(results: list[Scaled]) -> Fitted:

@@ -23,6 +23,7 @@ from strandline.broker.node import Node
 from strandline.server.clock import Clock
 from strandline.server.metrics import of_limits, process
 from strandline.server.metrics.exposition import CONTENT_TYPE, text_of
+from strandline.server.metrics.long_steps import LongSteps
 from strandline.server.metrics.otlp import Otlp, is_installed
 from strandline.server.metrics.pushed import text_of_pushed
 from strandline.server.metrics.traffic import Traffic
@@ -43,6 +44,7 @@ class MetricsServer:
         self.net = net
         self.clock = Clock()
         self.traffic = Traffic()
+        self.long_steps = LongSteps()
         net.make_connection = self.traffic.connection
         self.node: Node | None = None
         self.sock: socket.socket | None = None
@@ -175,4 +177,5 @@ class MetricsServer:
         yield from gauges.families(node, readings, self.clock.now())
         yield from self.traffic.families(self.net)
         yield from of_limits.families(self.net)
+        yield from self.long_steps.families()
         yield from process.families()

@@ -5,7 +5,7 @@ import resource
 from collections.abc import Iterator
 
 from strandline.base.metrics import Family
-from strandline.broker.metrics import table
+from strandline.broker.metrics import of_process
 
 TICKS = os.sysconf("SC_CLK_TCK")
 PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
@@ -23,12 +23,12 @@ def families() -> Iterator[Family]:
         return
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     for metric, value in (
-        (table.CPU, (int(fields[UTIME]) + int(fields[STIME])) / TICKS),
-        (table.RESIDENT, int(fields[RSS]) * PAGE_BYTES),
-        (table.VIRTUAL, int(fields[VSIZE])),
-        (table.OPEN_FDS, open_fds),
-        (table.MAX_FDS, soft),
-        (table.STARTED, boot + int(fields[STARTTIME]) / TICKS),
+        (of_process.CPU, (int(fields[UTIME]) + int(fields[STIME])) / TICKS),
+        (of_process.RESIDENT, int(fields[RSS]) * PAGE_BYTES),
+        (of_process.VIRTUAL, int(fields[VSIZE])),
+        (of_process.OPEN_FDS, open_fds),
+        (of_process.MAX_FDS, soft),
+        (of_process.STARTED, boot + int(fields[STARTTIME]) / TICKS),
     ):
         yield Family(metric, [((), value)])
 
