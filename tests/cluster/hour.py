@@ -24,9 +24,9 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from tests.cluster import netns
 from tests.cluster.driving import batches_on
-from tests.cluster.placing import CLIENTS, PlacedCluster, Wires
+from tests.cluster.network import netns
+from tests.cluster.network.placing import CLIENTS, PlacedCluster, Wires
 from tests.cluster.real_stage import RealFaultInjector, RealStage
 
 from strandline.base.ids import TopicIdPartition
@@ -211,7 +211,7 @@ def key_read(reader: Consumer) -> Key:
 def made(network: str, folder: Path) -> PlacedCluster:
     if network == "namespaces":
         return netns.NamespaceCluster(folder, NODES, PROPERTIES)
-    from tests.cluster.proxy import ProxiedCluster
+    from tests.cluster.network.proxy import ProxiedCluster
 
     return ProxiedCluster(folder, NODES, PROPERTIES)
 

@@ -14,8 +14,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from tests.cluster import netns
 from tests.cluster.hour import NODES, PROPERTIES, Campaign, Wrong
+from tests.cluster.network import netns
 
 from strandline.client.ask import ask
 from strandline.sim.clients.producer import Producer

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from tests.cluster.driving import create, leads, until
-from tests.cluster.proxy import Proxies
+from tests.cluster.network.proxy import Proxies
 
 from strandline.testing.local_cluster import LocalCluster
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.cluster import netns
+from tests.cluster.network import netns
 
 pytestmark = pytest.mark.long
 

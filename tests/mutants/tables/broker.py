@@ -9,7 +9,7 @@ BROKER = table(
         "limit = max(1, min(most, request.response_partition_limit))",
         "limit = max(1, request.response_partition_limit)",
         Breaks.ANSWERS,
-        ("kip/test_kip_966_api.py::test_the_servers_limit_counts_too",),
+        ("kip/kip_966/test_kip_966_api.py::test_the_servers_limit_counts_too",),
         ("Sends no more partitions than the caller and the server allow",),
     ),
     Mutant(
@@ -192,7 +192,7 @@ BROKER = table(
         "                last_known_elr=p.last_known_elr,\n",
         "",
         Breaks.ANSWERS,
-        ("kip/test_kip_966_api.py::test_it_reports_isr_elr_and_last_known_elr",),
+        ("kip/kip_966/test_kip_966_api.py::test_it_reports_isr_elr_and_last_known_elr",),
         ("Returns ISR, ELR and LastKnownELR of the named topics, or of all",),
     ),
     Mutant(

@@ -269,7 +269,7 @@ FACES = table(
         'ConfigKey("max.request.partition.size.limit", INT, 2000, ',
         'ConfigKey("max.request.partition.size.limit", INT, 1000, ',
         Breaks.ANSWERS,
-        ("kip/test_kip_966_api.py::test_the_new_keys_have_the_defaults_of_the_kip",),
+        ("kip/kip_966/test_kip_966_api.py::test_the_new_keys_have_the_defaults_of_the_kip",),
         ("The new keys have the KIP's defaults",),
     ),
 )

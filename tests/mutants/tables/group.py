@@ -2,7 +2,7 @@
 
 from tests.mutants.mutant import Breaks, Mutant, table
 
-TRANSACTIONAL = "unit/group/test_transactional.py::"
+TRANSACTIONAL = "unit/group/offsets/test_transactional.py::"
 
 GROUP = table(
     Mutant(
@@ -11,7 +11,7 @@ GROUP = table(
         "if group.state is not State.COMPLETING_REBALANCE or group.generation != generation:",
         "if group.state is not State.COMPLETING_REBALANCE:",
         Breaks.AGREEMENT,
-        ("unit/group/test_syncing.py::test_a_write_that_ends_in_the_next_generation_completes_nothing_of_it",),
+        ("unit/group/classic/test_syncing.py::test_a_write_that_ends_in_the_next_generation_completes_nothing_of_it",),
     ),
     Mutant(
         "sessions count from the beginning of a write that its members have waited for",
@@ -36,8 +36,8 @@ GROUP = table(
         "            if group.state",
         Breaks.ANSWERS,
         (
-            "unit/group/test_syncing.py::test_a_write_that_takes_long_takes_nothing_from_its_members_sessions",
-            "unit/group/test_closing_static.py::"
+            "unit/group/classic/test_syncing.py::test_a_write_that_takes_long_takes_nothing_from_its_members_sessions",
+            "unit/group/classic/test_closing_static.py::"
             "test_a_closed_static_member_ends_when_its_session_does_whatever_it_said_last",
         ),
     ),
@@ -47,7 +47,9 @@ GROUP = table(
         "        if isinstance(group, Group) and (group.members or group.pending):\n            return []\n",
         "",
         Breaks.DURABILITY,
-        ("unit/group/test_offsets.py::test_offsets_of_a_group_with_members_are_not_forgotten_however_old_they_are",),
+        (
+            "unit/group/offsets/test_offsets.py::test_offsets_of_a_group_with_members_are_not_forgotten_however_old_they_are",
+        ),
     ),
     Mutant(
         "an older offset commit is replayed over a newer one",
@@ -55,7 +57,7 @@ GROUP = table(
         "                offsets[at] = committed\n            else:",
         "                offsets.setdefault(at, committed)\n            else:",
         Breaks.DURABILITY,
-        ("unit/group/test_offsets.py::test_a_new_coordinator_finds_the_last_offset_that_was_committed",),
+        ("unit/group/offsets/test_offsets.py::test_a_new_coordinator_finds_the_last_offset_that_was_committed",),
     ),
     Mutant(
         "an assignment is given out before it is written",
@@ -68,7 +70,7 @@ GROUP = table(
             "    def heartbeat"
         ),
         Breaks.AGREEMENT,
-        ("unit/group/test_syncing.py::test_nobody_gets_an_assignment_before_it_is_written",),
+        ("unit/group/classic/test_syncing.py::test_nobody_gets_an_assignment_before_it_is_written",),
     ),
     Mutant(
         "an offset counts before it is written",
@@ -82,7 +84,7 @@ GROUP = table(
             "group_id, *entry) for entry in accepted], now, lambda error, base, at: [])]"
         ),
         Breaks.DURABILITY,
-        ("unit/group/test_offsets.py::test_an_offset_is_visible_and_answered_when_it_is_written",),
+        ("unit/group/offsets/test_offsets.py::test_an_offset_is_visible_and_answered_when_it_is_written",),
     ),
     Mutant(
         "a deletion of offsets that could not be written is confirmed",
@@ -90,7 +92,9 @@ GROUP = table(
         "failed = membership_error(error)",
         "failed = ErrorCode.NONE",
         Breaks.DURABILITY,
-        ("unit/group/test_offset_deletion.py::test_a_deletion_that_cannot_be_written_is_refused_and_the_offset_stays",),
+        (
+            "unit/group/offsets/test_offset_deletion.py::test_a_deletion_that_cannot_be_written_is_refused_and_the_offset_stays",
+        ),
     ),
     Mutant(
         "an offset that could not be written is acknowledged",
@@ -98,7 +102,7 @@ GROUP = table(
         "answers.committed(request, coordinator_error(error), self.config, known, version)",
         "answers.committed(request, ErrorCode.NONE, self.config, known, version)",
         Breaks.DURABILITY,
-        ("unit/group/test_offsets.py::test_an_offset_that_cannot_be_written_is_not_remembered",),
+        ("unit/group/offsets/test_offsets.py::test_an_offset_that_cannot_be_written_is_not_remembered",),
     ),
     Mutant(
         "a member of an older generation commits",
@@ -106,7 +110,7 @@ GROUP = table(
         "        return ErrorCode.ILLEGAL_GENERATION if generation != self.generation else None",
         "        return None",
         Breaks.AGREEMENT,
-        ("unit/group/test_offsets.py::test_a_member_commits_in_its_generation_and_that_keeps_its_session",),
+        ("unit/group/offsets/test_offsets.py::test_a_member_commits_in_its_generation_and_that_keeps_its_session",),
     ),
     Mutant(
         "a static member that was replaced goes on",
@@ -114,7 +118,7 @@ GROUP = table(
         "            if current != member_id:\n                return ErrorCode.FENCED_INSTANCE_ID\n",
         "",
         Breaks.ANSWERS,  # it is refused all the same, as a member that nobody knows
-        ("unit/group/test_static.py::test_a_static_member_that_restarts_takes_its_place_without_a_rebalance",),
+        ("unit/group/classic/test_static.py::test_a_static_member_that_restarts_takes_its_place_without_a_rebalance",),
     ),
     Mutant(
         "a coordinator loads what is damaged and may yet be repaired",
@@ -147,7 +151,9 @@ GROUP = table(
         "loading.is_read = part.reached is Reached.END",
         "loading.is_read = part.reached is not Reached.MORE",
         Breaks.DURABILITY,
-        ("unit/group/test_offsets.py::test_a_coordinator_that_cannot_read_all_yet_asks_to_wait_and_forgets_nothing",),
+        (
+            "unit/group/offsets/test_offsets.py::test_a_coordinator_that_cannot_read_all_yet_asks_to_wait_and_forgets_nothing",
+        ),
     ),
     Mutant(
         "any generation in the log is believed",
@@ -155,7 +161,9 @@ GROUP = table(
         "if 0 <= value.generation < GENERATION_END:",
         "if 0 <= value.generation:",
         Breaks.ANSWERS,
-        ("unit/group/test_joining.py::test_a_generation_that_no_group_comes_to_by_counting_is_not_gone_on_from",),
+        (
+            "unit/group/classic/test_joining.py::test_a_generation_that_no_group_comes_to_by_counting_is_not_gone_on_from",
+        ),
     ),
     Mutant(
         "a tombstone of an offset is not replayed",
@@ -163,7 +171,7 @@ GROUP = table(
         "        offsets.pop(at, None)\n",
         "        offsets.get(at, None)\n",
         Breaks.DURABILITY,
-        ("unit/group/test_offsets.py::test_offsets_without_members_are_forgotten_after_their_retention",),
+        ("unit/group/offsets/test_offsets.py::test_offsets_without_members_are_forgotten_after_their_retention",),
     ),
     Mutant(
         "a shard outlives its leadership",
@@ -185,7 +193,7 @@ GROUP = table(
         ),
         "            if group.state is State.COMPLETING_REBALANCE:",
         Breaks.ANSWERS,
-        ("unit/group/test_offsets.py::test_a_member_commits_in_its_generation_and_that_keeps_its_session",),
+        ("unit/group/offsets/test_offsets.py::test_a_member_commits_in_its_generation_and_that_keeps_its_session",),
     ),
     Mutant(
         "an offset counts before its transaction is committed",

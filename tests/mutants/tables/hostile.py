@@ -108,7 +108,7 @@ HOSTILE = table(
         "        if is_too_long(key):\n            return self.key_error\n",
         "",
         Breaks.ANSWERS,
-        ("unit/group/test_joining.py::test_refusals_that_name_what_is_wrong_with_the_request",),
+        ("unit/group/classic/test_joining.py::test_refusals_that_name_what_is_wrong_with_the_request",),
     ),
     Mutant(
         "a group keeps texts that no record can have",
@@ -116,7 +116,7 @@ HOSTILE = table(
         "size > METADATA_BYTES_MAX or any(map(is_too_long, texts)) else None",
         "size > METADATA_BYTES_MAX else None",
         Breaks.ANSWERS,
-        ("unit/group/test_joining.py::test_refusals_that_name_what_is_wrong_with_the_request",),
+        ("unit/group/classic/test_joining.py::test_refusals_that_name_what_is_wrong_with_the_request",),
     ),
     Mutant(
         "a search finds timestamps of more than 64 bits",

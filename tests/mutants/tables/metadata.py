@@ -73,7 +73,7 @@ METADATA = table(
         "    return max(1, configured)",
         Breaks.ANSWERS,
         (
-            "kip/test_kip_966.py::test_more_than_there_are_replicas_is_as_many_as_there_are",
+            "kip/kip_966/test_kip_966.py::test_more_than_there_are_replicas_is_as_many_as_there_are",
             "kip/traps/test_in_sync.py::test_t19_min_isr_counts_no_more_replicas_than_there_are",
             "unit/metadata/test_image.py::test_effective_min_isr",
             "kip/traps/test_moves.py::test_t19_a_move_after_which_min_isr_counts_more_begins_a_leader_epoch",
@@ -160,7 +160,7 @@ METADATA = table(
         "        losses",
         Breaks.AGREEMENT,
         (
-            "kip/test_kip_966_elr.py::"
+            "kip/kip_966/test_kip_966_elr.py::"
             "test_last_known_elr_and_the_last_leader_are_in_the_metadata_log_and_in_its_snapshots",
         ),
         ("LastKnownELR and the last known leader are in the metadata log",),
@@ -172,7 +172,7 @@ METADATA = table(
         "",
         Breaks.AGREEMENT,
         (
-            "kip/test_kip_966_elr.py::"
+            "kip/kip_966/test_kip_966_elr.py::"
             "test_last_known_elr_and_the_last_leader_are_in_the_metadata_log_and_in_its_snapshots",
         ),
         ("LastKnownELR and the last known leader are in the metadata log",),
@@ -184,8 +184,8 @@ METADATA = table(
         "    return strategy_in(static) or Strategy.AGGRESSIVE",
         Breaks.DURABILITY,
         (
-            "kip/test_kip_966_election.py::test_balanced_is_the_default",
-            "kip/test_kip_966_election.py::test_the_nearest_level_decides_and_on_one_level_the_strategy",
+            "kip/kip_966/test_kip_966_election.py::test_balanced_is_the_default",
+            "kip/kip_966/test_kip_966_election.py::test_the_nearest_level_decides_and_on_one_level_the_strategy",
         ),
         ("Balanced is the default; the older key is mapped",),
     ),
@@ -196,8 +196,8 @@ METADATA = table(
         "    return Strategy.AGGRESSIVE if is_unclean_allowed else Strategy.NONE",
         Breaks.AGREEMENT,
         (
-            "kip/test_kip_966_election.py::test_the_deprecated_key_is_mapped",
-            "kip/test_kip_966_election.py::test_the_nearest_level_decides_and_on_one_level_the_strategy",
+            "kip/kip_966/test_kip_966_election.py::test_the_deprecated_key_is_mapped",
+            "kip/kip_966/test_kip_966_election.py::test_the_nearest_level_decides_and_on_one_level_the_strategy",
         ),
         ("Balanced is the default; the older key is mapped",),
     ),

@@ -7,7 +7,7 @@ PLANTED = table(
         "eligible-by-another-min-isr",
         Breaks.DURABILITY,
         (
-            "kip/test_kip_966_elr.py::test_a_min_isr_that_the_isr_has_ends_the_elr",
+            "kip/kip_966/test_kip_966_elr.py::test_a_min_isr_that_the_isr_has_ends_the_elr",
             ("kip/traps/test_eligible.py::test_t2_a_new_min_isr_ends_eligibility_in_the_very_batch_that_changes_it"),
         ),
         (
@@ -192,7 +192,7 @@ PLANTED = table(
         (
             "kip/traps/test_moves.py::test_t40_a_move_does_not_end_with_an_isr_that_does_not_carry_its_target",
             "kip/traps/test_moves.py::test_t40_a_cancel_takes_no_eligible_replica_away_that_min_isr_needs",
-            "kip/test_kip_966_elr.py::test_a_reassignment_ends_with_min_isr_in_sync_and_only_replicas_eligible",
+            "kip/kip_966/test_kip_966_elr.py::test_a_reassignment_ends_with_min_isr_in_sync_and_only_replicas_eligible",
         ),
         ("A reassignment ends, or is cancelled, with min ISR members in sync", "T40"),
     ),
@@ -225,7 +225,7 @@ PLANTED = table(
                 "kip/traps/test_latent.py::"
                 "test_l6_a_new_min_isr_keeps_the_last_leader_and_the_eligible_replicas_of_a_partition_without_a_leader"
             ),
-            "kip/test_kip_966_elr.py::test_a_min_isr_that_the_isr_lacks_keeps_elr_and_last_known_elr",
+            "kip/kip_966/test_kip_966_elr.py::test_a_min_isr_that_the_isr_lacks_keeps_elr_and_last_known_elr",
         ),
         ("L6",),
     ),
@@ -348,13 +348,15 @@ PLANTED = table(
     planted(
         "in-sync-and-eligible",
         Breaks.AGREEMENT,
-        ("kip/test_kip_966_elr.py::test_whatever_happens_but_an_unclean_shutdown_min_isr_replicas_are_electable",),
+        (
+            "kip/kip_966/test_kip_966_elr.py::test_whatever_happens_but_an_unclean_shutdown_min_isr_replicas_are_electable",
+        ),
         ("No member of the ELR is in the ISR",),
     ),
     planted(
         "last-known-leader-elected-unasked",
         Breaks.DURABILITY,
-        ("kip/test_kip_966_election.py::test_while_no_recovery_is_managed_the_delivery_plan_decides",),
+        ("kip/kip_966/test_kip_966_election.py::test_while_no_recovery_is_managed_the_delivery_plan_decides",),
         ("While no recovery is managed: ISR, ELR, and then by unclean",),
     ),
     planted(
@@ -378,7 +380,7 @@ PLANTED = table(
         (
             "unit/controller/elections/test_recovery.py::test_balanced_waits_until_all_replicas_that_were_eligible_last_are_there",
             (
-                "kip/test_kip_966_recovery.py::"
+                "kip/kip_966/test_kip_966_recovery.py::"
                 "test_a_recovery_is_not_begun_before_all_replicas_that_were_eligible_last_are_unfenced"
             ),
         ),
@@ -389,7 +391,7 @@ PLANTED = table(
         Breaks.DURABILITY,
         (
             (
-                "kip/test_kip_966.py::"
+                "kip/kip_966/test_kip_966.py::"
                 "test_consumers_see_what_is_below_the_high_watermark_only_and_the_rest_when_the_isr_is_large_again"
             ),
             "unit/replica/serving/test_requests.py::test_a_consumer_sees_only_what_is_committed",
@@ -438,7 +440,7 @@ PLANTED = table(
         (
             "kip/test_kip_101.py::test_the_offset_that_is_returned_is_where_the_requested_epoch_ends",
             "kip/traps/test_logs.py::test_t37_the_end_of_an_epoch_is_that_of_the_largest_not_after_it",
-            "property/test_log_reads.py::test_epochs_answer_as_a_list_of_every_offset_does",
+            "property/log/test_log_reads.py::test_epochs_answer_as_a_list_of_every_offset_does",
         ),
         ("The answer is where the first larger epoch begins, or the log end if the",),
     ),
@@ -464,8 +466,10 @@ PLANTED = table(
         "eligible-while-isr-suffices",
         Breaks.DURABILITY,
         (
-            "kip/test_kip_966_elr.py::test_a_proposed_isr_that_is_large_enough_empties_the_elr",
-            ("kip/test_kip_966_elr.py::test_only_members_of_the_last_isr_before_it_is_below_min_isr_can_join_the_elr"),
+            "kip/kip_966/test_kip_966_elr.py::test_a_proposed_isr_that_is_large_enough_empties_the_elr",
+            (
+                "kip/kip_966/test_kip_966_elr.py::test_only_members_of_the_last_isr_before_it_is_below_min_isr_can_join_the_elr"
+            ),
         ),
         ("An ISR of min ISR members or more empties the ELR",),
     ),

@@ -27,7 +27,7 @@ CONTROLLER = table(
         "lost_tail=not is_clean",
         "lost_tail=True",
         Breaks.AGREEMENT,
-        ("kip/test_kip_966_shutdown.py::test_the_same_epoch_as_is_registered_is_a_clean_shutdown_end_to_end",),
+        ("kip/kip_966/test_kip_966_shutdown.py::test_the_same_epoch_as_is_registered_is_a_clean_shutdown_end_to_end",),
         ("A registration with the previous broker epoch means a clean shutdown, end",),
     ),
     Mutant(
@@ -38,10 +38,12 @@ CONTROLLER = table(
         Breaks.DURABILITY,
         (
             (
-                "kip/test_kip_966_shutdown.py::"
+                "kip/kip_966/test_kip_966_shutdown.py::"
                 "test_a_registration_that_cannot_say_an_epoch_is_one_after_an_unclean_shutdown"
             ),
-            ("kip/test_kip_966_shutdown.py::test_an_epoch_that_is_not_the_registered_one_means_an_unclean_shutdown"),
+            (
+                "kip/kip_966/test_kip_966_shutdown.py::test_an_epoch_that_is_not_the_registered_one_means_an_unclean_shutdown"
+            ),
         ),
         ("A registration with the previous broker epoch means a clean shutdown, end",),
     ),
@@ -52,7 +54,7 @@ CONTROLLER = table(
         "== request.previous_broker_epoch or request.previous_broker_epoch == -1\n",
         Breaks.DURABILITY,
         (
-            "kip/test_kip_966_shutdown.py::"
+            "kip/kip_966/test_kip_966_shutdown.py::"
             "test_a_registration_that_cannot_say_an_epoch_is_one_after_an_unclean_shutdown",
         ),
         ("A registration with the previous broker epoch means a clean shutdown, end",),
@@ -227,7 +229,7 @@ CONTROLLER = table(
         Breaks.DURABILITY,
         (
             (
-                "kip/test_kip_966_recovery.py::"
+                "kip/kip_966/test_kip_966_recovery.py::"
                 "test_the_log_end_and_the_epoch_of_each_replica_are_asked_for_and_the_most_data_leads"
             ),
             "unit/controller/elections/test_recovery.py::test_the_later_epoch_wins_over_the_longer_log",
@@ -244,7 +246,7 @@ CONTROLLER = table(
         (
             "unit/controller/elections/test_recovery.py::test_an_answer_of_another_incarnation_does_not_count",
             (
-                "kip/test_kip_966_recovery.py::"
+                "kip/kip_966/test_kip_966_recovery.py::"
                 "test_a_replica_that_restarts_after_its_answer_is_asked_anew_once_it_has_registered"
             ),
         ),
@@ -337,7 +339,7 @@ CONTROLLER = table(
             "kip/traps/test_moves.py::test_t40_a_cancel_must_leave_an_isr_that_carries_the_replicas_of_before",
             "kip/traps/test_moves.py::test_t40_a_cancel_takes_no_eligible_replica_away_that_min_isr_needs",
             "unit/controller/test_reassignments.py::test_a_cancel_that_would_leave_too_few_in_sync_is_refused",
-            "kip/test_kip_966_elr.py::test_a_reassignment_ends_with_min_isr_in_sync_and_only_replicas_eligible",
+            "kip/kip_966/test_kip_966_elr.py::test_a_reassignment_ends_with_min_isr_in_sync_and_only_replicas_eligible",
         ),
         ("A reassignment ends, or is cancelled, with min ISR members in sync", "T40"),
     ),
@@ -367,7 +369,7 @@ CONTROLLER = table(
         Breaks.AGREEMENT,
         (
             (
-                "kip/test_kip_966_recovery.py::"
+                "kip/kip_966/test_kip_966_recovery.py::"
                 "test_nothing_of_a_recovery_stands_in_the_metadata_log_and_the_next_controller_begins_another"
             ),
             "unit/controller/elections/test_recovery.py::test_another_controller_begins_anew",
@@ -389,7 +391,7 @@ CONTROLLER = table(
         "designated[position] if position < len(designated)",
         "designated[-1 - position] if position < len(designated)",
         Breaks.AGREEMENT,
-        ("kip/test_kip_966_api.py::test_the_designated_leaders_match_the_partitions_by_index",),
+        ("kip/kip_966/test_kip_966_api.py::test_the_designated_leaders_match_the_partitions_by_index",),
         ("The designated leaders match the partitions by index",),
     ),
     Mutant(

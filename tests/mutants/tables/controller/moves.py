@@ -13,7 +13,9 @@ MOVES = table(
             "    why = why_not_together(\n"
         ),
         Breaks.ANSWERS,
-        ("kip/test_kip_966.py::test_a_topic_may_ask_for_more_in_sync_replicas_than_it_has_and_than_there_are_brokers",),
+        (
+            "kip/kip_966/test_kip_966.py::test_a_topic_may_ask_for_more_in_sync_replicas_than_it_has_and_than_there_are_brokers",
+        ),
         ("A topic may still be created with more than it has replicas",),
     ),
     Mutant(
@@ -22,7 +24,7 @@ MOVES = table(
         "leads_anew = elected.leader != old.leader\n",
         "leads_anew = elected.leader != old.leader or sets.elr != old.elr\n",
         Breaks.ANSWERS,
-        ("kip/test_kip_966_elr.py::test_a_change_of_the_elr_alone_begins_no_leader_epoch",),
+        ("kip/kip_966/test_kip_966_elr.py::test_a_change_of_the_elr_alone_begins_no_leader_epoch",),
         ("A change of the ELR alone begins no leader epoch",),
     ),
     Mutant(
@@ -35,7 +37,7 @@ MOVES = table(
         "",
         Breaks.ANSWERS,
         (
-            "kip/test_kip_966_api.py::test_an_election_by_designation_or_by_the_longest_log_is_only_for_partitions_without_a_leader",
+            "kip/kip_966/test_kip_966_api.py::test_an_election_by_designation_or_by_the_longest_log_is_only_for_partitions_without_a_leader",
         ),
         ("… only for partitions without a leader",),
     ),
@@ -47,7 +49,7 @@ MOVES = table(
         Breaks.AGREEMENT,
         (
             "kip/traps/test_eligible.py::test_t11_metadata_version_alone_makes_nobody_eligible",
-            "kip/test_kip_966_api.py::test_until_it_is_switched_on_no_record_has_a_field_of_it",
+            "kip/kip_966/test_kip_966_api.py::test_until_it_is_switched_on_no_record_has_a_field_of_it",
         ),
         (
             "T11",
@@ -229,7 +231,9 @@ MOVES = table(
         "            if node in self.under_way or node in self.again_at:\n",
         "            if node in self.under_way or node in self.again_at or node in self.asked:\n",
         Breaks.ANSWERS,
-        ("kip/test_kip_966_recovery.py::test_a_replica_that_restarts_before_it_was_asked_answers_in_its_new_epoch",),
+        (
+            "kip/kip_966/test_kip_966_recovery.py::test_a_replica_that_restarts_before_it_was_asked_answers_in_its_new_epoch",
+        ),
         ("A broker that fails before it is asked answers with its new broker epoch",),
     ),
 )

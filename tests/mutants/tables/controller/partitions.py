@@ -10,7 +10,7 @@ PARTITIONS = table(
         "    return (missing, lacking) if missing else None",
         Breaks.DURABILITY,
         (
-            "kip/test_kip_966_elr.py::test_a_reassignment_ends_with_min_isr_in_sync_and_only_replicas_eligible",
+            "kip/kip_966/test_kip_966_elr.py::test_a_reassignment_ends_with_min_isr_in_sync_and_only_replicas_eligible",
             "kip/traps/test_moves.py::test_t40_a_move_does_not_end_with_an_isr_that_does_not_carry_its_target",
             "kip/traps/test_moves.py::test_t40_a_cancel_takes_no_eligible_replica_away_that_min_isr_needs",
             "unit/controller/test_partition.py::test_a_reassignment_waits",
@@ -36,7 +36,7 @@ PARTITIONS = table(
         Breaks.AGREEMENT,
         (
             "kip/traps/test_moves.py::test_t40_a_replica_that_a_cancel_removes_is_not_eligible",
-            "kip/test_kip_966_elr.py::test_a_reassignment_ends_with_min_isr_in_sync_and_only_replicas_eligible",
+            "kip/kip_966/test_kip_966_elr.py::test_a_reassignment_ends_with_min_isr_in_sync_and_only_replicas_eligible",
         ),
         ("A reassignment ends, or is cancelled, with min ISR members in sync",),
     ),
@@ -77,20 +77,20 @@ PARTITIONS = table(
         "    candidates = set(old.elr)\n",
         Breaks.AGREEMENT,
         (
-            "kip/test_kip_966_elr.py::test_the_isr_can_be_empty_and_a_fenced_broker_leaves_it",
-            "kip/test_kip_966_elr.py::test_a_lagging_follower_leaves_the_isr_as_before_and_stays_eligible_below_min_isr",
-            "kip/test_kip_966_elr.py::test_fencing_updates_the_elr_with_the_isr_that_is_left",
+            "kip/kip_966/test_kip_966_elr.py::test_the_isr_can_be_empty_and_a_fenced_broker_leaves_it",
+            "kip/kip_966/test_kip_966_elr.py::test_a_lagging_follower_leaves_the_isr_as_before_and_stays_eligible_below_min_isr",
+            "kip/kip_966/test_kip_966_elr.py::test_fencing_updates_the_elr_with_the_isr_that_is_left",
             (
-                "kip/test_kip_966_elr.py::"
+                "kip/kip_966/test_kip_966_elr.py::"
                 "test_below_min_isr_the_elr_stays_and_gets_replicas_that_leave_the_isr_but_none_in_sync"
             ),
-            "kip/test_kip_966_elr.py::test_a_proposed_isr_updates_the_elr_though_no_broker_speaks_of_it",
-            "kip/test_kip_966_elr.py::test_the_example_4_brokers_with_min_isr_3",
+            "kip/kip_966/test_kip_966_elr.py::test_a_proposed_isr_updates_the_elr_though_no_broker_speaks_of_it",
+            "kip/kip_966/test_kip_966_elr.py::test_the_example_4_brokers_with_min_isr_3",
             (
-                "kip/test_kip_966_elr.py::"
+                "kip/kip_966/test_kip_966_elr.py::"
                 "test_an_eligible_replica_has_all_up_to_the_high_watermark_when_it_leads_though_it_was_away_meanwhile"
             ),
-            "kip/test_kip_966_api.py::test_partitions_of_before_have_an_empty_elr_and_the_next_change_records_one",
+            "kip/kip_966/test_kip_966_api.py::test_partitions_of_before_have_an_empty_elr_and_the_next_change_records_one",
         ),
         (
             "The ISR can be empty; replicas that lag or are fenced leave it as before",
@@ -109,9 +109,13 @@ PARTITIONS = table(
         "",
         Breaks.DURABILITY,
         (
-            "kip/test_kip_966_elr.py::test_a_proposed_isr_that_is_large_enough_empties_the_elr",
-            ("kip/test_kip_966_elr.py::test_only_members_of_the_last_isr_before_it_is_below_min_isr_can_join_the_elr"),
-            ("kip/test_kip_966_elr.py::test_whatever_happens_but_an_unclean_shutdown_min_isr_replicas_are_electable"),
+            "kip/kip_966/test_kip_966_elr.py::test_a_proposed_isr_that_is_large_enough_empties_the_elr",
+            (
+                "kip/kip_966/test_kip_966_elr.py::test_only_members_of_the_last_isr_before_it_is_below_min_isr_can_join_the_elr"
+            ),
+            (
+                "kip/kip_966/test_kip_966_elr.py::test_whatever_happens_but_an_unclean_shutdown_min_isr_replicas_are_electable"
+            ),
         ),
         (
             "An ISR of min ISR members or more empties the ELR",
@@ -137,9 +141,9 @@ PARTITIONS = table(
         "and n not in isr)\n    known",
         Breaks.DURABILITY,
         (
-            "kip/test_kip_966_elr.py::test_only_an_unclean_shutdown_brings_isr_and_elr_below_min_isr",
+            "kip/kip_966/test_kip_966_elr.py::test_only_an_unclean_shutdown_brings_isr_and_elr_below_min_isr",
             (
-                "kip/test_kip_966_elr.py::"
+                "kip/kip_966/test_kip_966_elr.py::"
                 "test_an_unclean_shutdown_takes_a_broker_from_isr_and_elr_before_its_registration_is_written"
             ),
             (
@@ -160,7 +164,7 @@ PARTITIONS = table(
         "        isr, elr = (leader,), sets.elr\n",
         Breaks.AGREEMENT,
         (
-            "kip/test_kip_966_elr.py::test_an_eligible_replica_that_is_unfenced_leads_if_the_isr_is_empty",
+            "kip/kip_966/test_kip_966_elr.py::test_an_eligible_replica_that_is_unfenced_leads_if_the_isr_is_empty",
             "kip/traps/test_eligible.py::test_t9_a_leader_that_is_elected_from_the_elr_is_no_longer_in_it",
             "unit/controller/test_partition.py::test_change",
         ),
@@ -180,8 +184,8 @@ PARTITIONS = table(
             "kip/traps/test_eligible.py::test_t8_a_broker_that_shuts_down_is_not_elected_either",
             "kip/traps/test_eligible.py::test_t8_no_path_elects_a_broker_that_is_not_alive",
             ("kip/traps/test_directories.py::test_t8_no_path_elects_a_replica_whose_directory_is_offline"),
-            "kip/test_kip_966_election.py::test_the_first_eligible_replica_to_be_unfenced_leads",
-            "kip/test_kip_966_election.py::test_the_decision_is_made_in_the_order_of_the_kip",
+            "kip/kip_966/test_kip_966_election.py::test_the_first_eligible_replica_to_be_unfenced_leads",
+            "kip/kip_966/test_kip_966_election.py::test_the_decision_is_made_in_the_order_of_the_kip",
         ),
         (
             "Every election asks whether the broker lives",
@@ -196,7 +200,7 @@ PARTITIONS = table(
         "    known = set(old.last_known_elr)\n",
         Breaks.AGREEMENT,
         (
-            "kip/test_kip_966_elr.py::"
+            "kip/kip_966/test_kip_966_elr.py::"
             "test_an_eligible_replica_that_lost_its_tail_is_in_last_known_elr_until_the_isr_has_min_isr_members",
         ),
         ("Members that had an unclean shutdown are remembered as LastKnownELR",),
@@ -208,7 +212,9 @@ PARTITIONS = table(
         "    last_leader = old.last_known_leader\n",
         Breaks.AGREEMENT,
         (
-            ("kip/test_kip_966_elr.py::test_the_leader_that_is_fenced_is_remembered_until_another_one_is_elected"),
+            (
+                "kip/kip_966/test_kip_966_elr.py::test_the_leader_that_is_fenced_is_remembered_until_another_one_is_elected"
+            ),
             "kip/traps/test_eligible.py::test_t10_last_known_elr_is_kept_until_there_is_a_leader",
         ),
         (
@@ -258,7 +264,9 @@ PARTITIONS = table(
         "    if rules.is_elr_enabled or not isr:",
         "    if rules.is_elr_enabled or not isr or old.elr:",
         Breaks.AGREEMENT,
-        ("kip/test_kip_966_api.py::test_after_a_downgrade_the_next_change_of_a_partition_drops_all_fields_of_it",),
+        (
+            "kip/kip_966/test_kip_966_api.py::test_after_a_downgrade_the_next_change_of_a_partition_drops_all_fields_of_it",
+        ),
         ("After a downgrade the next change drops all of it",),
     ),
 )

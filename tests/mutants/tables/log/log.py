@@ -247,7 +247,7 @@ LOG = table(
         (
             "kip/test_kip_101.py::test_the_offset_that_is_returned_is_where_the_requested_epoch_ends",
             "kip/traps/test_logs.py::test_t37_the_end_of_an_epoch_is_that_of_the_largest_not_after_it",
-            "property/test_log_reads.py::test_epochs_answer_as_a_list_of_every_offset_does",
+            "property/log/test_log_reads.py::test_epochs_answer_as_a_list_of_every_offset_does",
         ),
         ("The answer is where the first larger epoch begins, or the log end if the",),
     ),
@@ -286,7 +286,7 @@ LOG = table(
         "                if why_invalid(header, buffer) is not None:\n                    break\n",
         "",
         Breaks.DURABILITY,
-        ("property/test_log_recovery.py::test_a_flipped_bit_behind_the_recovery_point_cuts_the_log_before_it",),
+        ("property/log/test_log_recovery.py::test_a_flipped_bit_behind_the_recovery_point_cuts_the_log_before_it",),
     ),
     Mutant(
         "what lies behind a damaged segment is kept",

@@ -52,7 +52,7 @@ LOG_PARTS = table(
         Breaks.DURABILITY,
         (
             (
-                "kip/test_kip_966_shutdown.py::"
+                "kip/kip_966/test_kip_966_shutdown.py::"
                 "test_a_broker_that_starts_puts_the_epoch_of_the_file_into_its_registration_and_removes_the_file"
             ),
             "kip/traps/test_registration.py::test_t27_the_marker_is_taken_away_durably_and_believed_once",

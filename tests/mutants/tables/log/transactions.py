@@ -3,8 +3,8 @@
 from tests.mutants.mutant import Breaks, Mutant, table
 
 LOGGED = "unit/log/producers/test_transactions.py::"
-COMPACTED = "property/test_compacted_transactions.py::"
-SCANNED = "property/test_log_transactions.py::"
+COMPACTED = "property/log/test_compacted_transactions.py::"
+SCANNED = "property/log/test_log_transactions.py::"
 
 TRANSACTIONS = table(
     Mutant(

@@ -19,7 +19,7 @@ LEADERS = table(
         "                node in maximal or (",
         "                node in isr.isr or (",
         Breaks.DURABILITY,
-        ("kip/test_kip_966.py::test_what_the_maximal_isr_lacks_is_not_committed",),
+        ("kip/kip_966/test_kip_966.py::test_what_the_maximal_isr_lacks_is_not_committed",),
         ("Records must be on the whole maximal ISR before it passes them",),
     ),
     Mutant(
@@ -220,10 +220,10 @@ LEADERS = table(
             "kip/traps/test_in_sync.py::test_t24_under_min_isr_acks_1_is_acknowledged_and_no_consumer_sees_it",
             "unit/replica/test_scripts.py::test_script",
             (
-                "kip/test_kip_966.py::"
+                "kip/kip_966/test_kip_966.py::"
                 "test_what_is_written_with_acks_0_or_1_is_not_committed_either_while_the_isr_is_too_small"
             ),
-            "kip/test_kip_966.py::test_what_a_consumer_has_seen_is_not_out_of_range_at_the_next_leader",
+            "kip/kip_966/test_kip_966.py::test_what_a_consumer_has_seen_is_not_out_of_range_at_the_next_leader",
             (
                 "kip/test_chapter.py::"
                 "test_2_it_is_the_minimum_over_the_maximal_isr_and_never_advances_while_the_isr_is_below_the_effective_min_isr"
@@ -245,7 +245,7 @@ LEADERS = table(
         "        if len(isr.maximal) < self.min_isr:\n            return False\n        new = ",
         Breaks.DURABILITY,
         (
-            "kip/test_kip_966.py::test_the_isr_that_counts_is_what_the_controller_has_persisted",
+            "kip/kip_966/test_kip_966.py::test_the_isr_that_counts_is_what_the_controller_has_persisted",
             ("kip/traps/test_in_sync.py::test_t21_the_gate_is_the_committed_isr_and_the_minimum_is_the_maximal_one"),
         ),
         ("The ISR that is counted is what the controller persisted",),

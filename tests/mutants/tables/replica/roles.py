@@ -126,7 +126,9 @@ ROLES = table(
             "        if type(role) is Leader and"
         ),
         Breaks.DURABILITY,
-        ("kip/test_kip_966_elr.py::test_a_leader_goes_by_the_isr_alone_and_an_eligible_replica_helps_no_write",),
+        (
+            "kip/kip_966/test_kip_966_elr.py::test_a_leader_goes_by_the_isr_alone_and_an_eligible_replica_helps_no_write",
+        ),
         ("Leaders and followers go by the ISR alone",),
     ),
     Mutant(

@@ -190,7 +190,7 @@ SERVING = table(
         "        if acks == ACKS_ALL and len(leader.isr.isr) < leader.min_isr:",
         "        if acks != 0 and len(leader.isr.isr) < leader.min_isr:",
         Breaks.ANSWERS,
-        ("kip/test_kip_966.py::test_acks_1_is_acknowledged_all_the_same",),
+        ("kip/kip_966/test_kip_966.py::test_acks_1_is_acknowledged_all_the_same",),
         ("acks=1 is acknowledged all the same once the leader has the record",),
     ),
     Mutant(

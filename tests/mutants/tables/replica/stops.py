@@ -32,7 +32,7 @@ STOPS = table(
         "    for path, directory_id in place.directories[:1]:\n",
         Breaks.AGREEMENT,
         (
-            "kip/test_kip_966_shutdown.py::test_a_broker_writes_its_epoch_when_it_shuts_down_as_json_with_a_version_in_each_directory",
+            "kip/kip_966/test_kip_966_shutdown.py::test_a_broker_writes_its_epoch_when_it_shuts_down_as_json_with_a_version_in_each_directory",
         ),
         ("A broker that shuts down writes its epoch into a JSON file",),
     ),
@@ -43,7 +43,7 @@ STOPS = table(
         "        return cls(1, broker_epoch,",
         Breaks.ANSWERS,
         (
-            "kip/test_kip_966_shutdown.py::test_a_broker_writes_its_epoch_when_it_shuts_down_as_json_with_a_version_in_each_directory",
+            "kip/kip_966/test_kip_966_shutdown.py::test_a_broker_writes_its_epoch_when_it_shuts_down_as_json_with_a_version_in_each_directory",
         ),
         ("A broker that shuts down writes its epoch into a JSON file",),
     ),

@@ -256,7 +256,7 @@ KAFKAS_BUGS = table(
         "    ErrorCode.NETWORK_EXCEPTION,\n",
         "",
         Breaks.ANSWERS,
-        ("unit/group/test_transactional.py::test_what_a_refused_write_is_called_for_a_producer",),
+        ("unit/group/offsets/test_transactional.py::test_what_a_refused_write_is_called_for_a_producer",),
         ("KAFKA-14920",),
     ),
     Mutant(
@@ -265,7 +265,7 @@ KAFKAS_BUGS = table(
         "            if base_offset >= 0:  # also",
         "            if base_offset >= -1:  # also",
         Breaks.AGREEMENT,
-        ("unit/group/test_transactional.py::test_a_commit_that_is_refused_leaves_nothing_behind",),
+        ("unit/group/offsets/test_transactional.py::test_a_commit_that_is_refused_leaves_nothing_behind",),
         ("KAFKA-15784",),
     ),
     Mutant(

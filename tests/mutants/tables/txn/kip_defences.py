@@ -9,7 +9,7 @@ KIP_DEFENCES = table(
         "    return group.why_not(request.member_id, request.group_instance_id, request.generation_id)\n",
         "    return group.why_not(request.member_id, None, request.generation_id)\n",
         Breaks.AGREEMENT,
-        ("unit/group/test_transactional.py::test_a_static_member_that_was_replaced_is_fenced",),
+        ("unit/group/offsets/test_transactional.py::test_a_static_member_that_was_replaced_is_fenced",),
         ("447.2",),
     ),
     Mutant(
@@ -19,7 +19,7 @@ KIP_DEFENCES = table(
         "    if False:\n",
         Breaks.ANSWERS,
         (
-            "unit/group/test_transactional.py::test_an_older_client_that_names_no_member_commits_for_a_group_with_members",
+            "unit/group/offsets/test_transactional.py::test_an_older_client_that_names_no_member_commits_for_a_group_with_members",
         ),
         ("447.3",),
     ),
@@ -29,7 +29,7 @@ KIP_DEFENCES = table(
         "        return None if request.generation_id < 0 else ErrorCode.ILLEGAL_GENERATION\n",
         "        return None\n",
         Breaks.AGREEMENT,
-        ("unit/group/test_transactional.py::test_without_members_only_a_consumer_of_its_own_commits",),
+        ("unit/group/offsets/test_transactional.py::test_without_members_only_a_consumer_of_its_own_commits",),
         ("447.4",),
     ),
     Mutant(
@@ -38,7 +38,7 @@ KIP_DEFENCES = table(
         "        return key in self.holders or self.under_way[key] > 0\n",
         "        return self.under_way[key] > 0\n",
         Breaks.AGREEMENT,
-        ("unit/group/test_transactional.py::test_who_wants_stable_offsets_is_told_where_one_is_pending",),
+        ("unit/group/offsets/test_transactional.py::test_who_wants_stable_offsets_is_told_where_one_is_pending",),
         ("447.5",),
     ),
     Mutant(
@@ -47,7 +47,7 @@ KIP_DEFENCES = table(
         "return offsets, shard.pending if request.require_stable else None",
         "return offsets, shard.pending",
         Breaks.ANSWERS,
-        ("unit/group/test_transactional.py::test_who_wants_stable_offsets_is_told_where_one_is_pending",),
+        ("unit/group/offsets/test_transactional.py::test_who_wants_stable_offsets_is_told_where_one_is_pending",),
         ("447.7",),
     ),
     Mutant(
@@ -167,7 +167,7 @@ KIP_DEFENCES = table(
         "            adds=True,\n",
         Breaks.AGREEMENT,
         (
-            "unit/group/test_transactional.py::test_the_partition_is_verified_or_with_newer_clients_added_and_the_batch_is_the_producers",
+            "unit/group/offsets/test_transactional.py::test_the_partition_is_verified_or_with_newer_clients_added_and_the_batch_is_the_producers",
         ),
         ("890.11",),
     ),

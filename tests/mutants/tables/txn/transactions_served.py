@@ -5,7 +5,7 @@ from tests.mutants.mutant import Breaks, Mutant, table
 SERVED = "unit/replica/serving/test_transactions.py::"
 HANGING = "kip/traps/test_hanging.py::"
 COORDINATED = "unit/txn/"
-GROUPED = "unit/group/test_transactional.py::"
+GROUPED = "unit/group/offsets/test_transactional.py::"
 
 TRANSACTIONS_SERVED = table(
     Mutant(

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from confluent_kafka import Producer
-from tests.cluster.clients.test_kafka_tools import Tools, java, rows, with_java
+from tests.cluster.clients.kafka.test_kafka_tools import Tools, java, rows, with_java
 from tests.cluster.clients.test_transactions import in_sync, producer_of, read, write
 from tests.cluster.driving import create, leads, quiet, until
 

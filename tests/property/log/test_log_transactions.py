@@ -5,7 +5,7 @@ from random import Random
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.property.stopped_log import STOPS, StoppedLog
+from tests.property.log.stopped_log import STOPS, StoppedLog
 from tests.unit.log.logs import NOW, ROOT, content, open_log, produced, small
 
 from strandline.log.log import Appended, Log

@@ -14,7 +14,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from tests.cluster.placing import CLIENTS, PlacedCluster, PlacedNode
+from tests.cluster.network.placing import CLIENTS, PlacedCluster, PlacedNode
 
 from strandline.testing.local_cluster import HOST
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from confluent_kafka import Producer
-from tests.cluster.clients.test_kafka_tools import Tools, java, with_java
+from tests.cluster.clients.kafka.test_kafka_tools import Tools, java, with_java
 from tests.cluster.driving import admin_of, create, quiet, until
 from tests.cluster.failures.test_group_failover import coordinator_of
 

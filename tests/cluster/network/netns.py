@@ -13,7 +13,7 @@ import subprocess
 from pathlib import Path
 from random import Random
 
-from tests.cluster.placing import CLIENTS, PlacedCluster, PlacedNode
+from tests.cluster.network.placing import CLIENTS, PlacedCluster, PlacedNode
 
 NETWORK = "10.77.0"
 BRIDGE = "br0"

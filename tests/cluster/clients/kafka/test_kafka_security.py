@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
-from tests.cluster.clients.test_kafka_tools import Tools, has_class, with_java
+from tests.cluster.clients.kafka.test_kafka_tools import Tools, has_class, with_java
 from tests.cluster.clients.test_sasl import BEARER, MECHANISMS, PASSWORD, SAYS, SHA_512, WRONG, Login, World, world
 from tests.cluster.clients.test_sasl import ask_for as topic_with_sasl
 from tests.cluster.clients.test_tls import Secured
