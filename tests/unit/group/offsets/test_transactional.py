@@ -284,7 +284,7 @@ def test_a_group_has_an_id_and_its_coordinator_is_asked() -> None:
     assert committed(c, request) is E.COORDINATOR_NOT_AVAILABLE
 
 
-@each("version, told", [(1, E.COORDINATOR_NOT_AVAILABLE), (2, E.COORDINATOR_LOAD_IN_PROGRESS)])
+@each("version, expected", [(1, E.COORDINATOR_NOT_AVAILABLE), (2, E.COORDINATOR_LOAD_IN_PROGRESS)])
 def test_old_producers_are_not_told_that_a_coordinator_loads(version: int, expected: E) -> None:
     c = Coordination()
     c.log.epoch = None
@@ -295,7 +295,7 @@ def test_old_producers_are_not_told_that_a_coordinator_loads(version: int, expec
 
 
 @each(
-    "failure, version, told",
+    "failure, version, expected",
     [
         (E.NOT_LEADER_OR_FOLLOWER, 5, E.NOT_COORDINATOR),
         (E.KAFKA_STORAGE_ERROR, 5, E.NOT_COORDINATOR),
