@@ -3,7 +3,7 @@
 from tests.mutants.mutant import Breaks, Mutant, table
 
 FOLDER = "unit/cli/test_secured_folder.py::"
-COMMANDS = "cluster/commands/test_secured.py::"
+COMMANDS = "cluster/commands/security/test_secured.py::"
 EVERY = f"{COMMANDS}test_every_command_works_as_the_super_user_and_refuses_who_has_no_rights"
 ALICES = f"{COMMANDS}test_alice_uses_what_is_hers_and_needs_no_group_to_consume"
 
