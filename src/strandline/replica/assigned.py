@@ -9,6 +9,7 @@ Invariant (executed by `check`): what waits is this broker's, and has no log yet
 """
 
 from collections.abc import Iterable, Mapping
+from itertools import islice
 
 from strandline.base.effects import Effect
 from strandline.base.errors import ErrorCode
@@ -28,7 +29,7 @@ from strandline.replica.storage.opening.owners import has_misread_id
 from strandline.replica.storage.storage import Storage
 from strandline.replica.withdrawing import Withdrawing
 
-LOGS_PER_STEP = 100
+LOGS_PER_STEP = 10
 PAUSE_MS = 1  # requests that have come meanwhile are served first
 
 
@@ -147,7 +148,7 @@ class AssignedPartitions:
 
     def create_waiting(self, now: Instant) -> list[Effect]:
         effects: list[Effect] = []
-        for at in list(self.waiting)[:LOGS_PER_STEP]:
+        for at in list(islice(self.waiting, LOGS_PER_STEP)):
             is_new = self.waiting.pop(at)
             assert self.host.partitions.find(at) is None, at
             released = self.withdrawing.release(at, now)
@@ -158,6 +159,7 @@ class AssignedPartitions:
         return effects
 
     def arm(self, now: Instant) -> None:
+        self.host.whole.more_come = bool(self.waiting)
         if self.waiting:
             self.turn.set(now + PAUSE_MS)
 

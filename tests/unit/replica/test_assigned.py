@@ -55,6 +55,7 @@ def test_a_step_makes_a_few_logs_and_the_next_ones_the_rest(world: Any) -> None:
     assert hosted(world) == list(range(PARTITIONS))
     assert world.nodes[1].assigned.waiting == {}
     assert all(row.role is not None for row in world.nodes[1].host.partitions.all())
+    assert not world.nodes[1].host.whole.has_new, "which of them are whole is on disk now"
 
 
 @pytest.mark.parametrize("topic", INTERNAL_TOPICS)

@@ -31,7 +31,9 @@ class WholeLogs:
         self.place: Place | None = None  # None: nothing is written
         self.process = ZERO_UUID  # the incarnation that the files are of
         self.before: Mapping[str, frozenset[TopicIdPartition]] = {}  # what they say, while a start opens logs
-        self.is_changed = False
+        self.names_gone = False  # do the files name logs that are not whole any more?
+        self.has_new = False
+        self.more_come = False  # a step or two from now
 
     def begin(self, place: Place, vouched: Vouched | None) -> None:
         assert self.place is None
@@ -47,7 +49,6 @@ class WholeLogs:
     def all_opened(self) -> None:
         self.before = {}
         self.save()
-        assert not self.is_changed
 
     def registered(self, incarnation: Uuid, *, follows_on: bool) -> None:
         """Metadata has this process. `follows_on`: the one before it, for the controller, is the one that vouched."""
@@ -65,12 +66,13 @@ class WholeLogs:
     def add(self, at: TopicIdPartition, directory: str) -> None:
         assert directory, at
         if self.logs.get(at) != directory:
+            self.names_gone = self.names_gone or at in self.logs
             self.logs[at] = directory
-            self.is_changed = True
+            self.has_new = True
 
     def forget(self, at: TopicIdPartition) -> None:
         """Its log is gone."""
-        self.is_changed = self.logs.pop(at, None) is not None or self.is_changed
+        self.names_gone = self.logs.pop(at, None) is not None or self.names_gone
 
     def discard(self, at: TopicIdPartition) -> None:
         """It is in doubt from now on, also for the next start."""
@@ -85,13 +87,14 @@ class WholeLogs:
         distrust(self.disk, () if place is None else (path for path, _ in place.directories))
 
     def save_changes(self) -> None:
-        if self.is_changed:
+        """A file names all whole logs of a directory. So while many are created it is not written for each few."""
+        if self.names_gone or (self.has_new and not self.more_come):
             self.save()
-        assert not self.is_changed
+        assert not self.names_gone
 
     def save(self, *, durably: bool = False) -> None:
         """Only a stop in order needs it to be durable: see `log/evidence/wholeness.py`."""
-        self.is_changed = False
+        self.names_gone = self.has_new = False
         if self.place is None:
             return
         try:

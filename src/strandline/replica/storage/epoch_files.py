@@ -5,6 +5,8 @@ Each log knows its new epoch at once, and writes it before the first batch that 
 crash takes only epochs that have no records, as a loss of power may anyhow.
 """
 
+from itertools import islice
+
 from strandline.base.effects import Effect
 from strandline.base.ports import DiskError
 from strandline.base.time import Instant
@@ -12,7 +14,7 @@ from strandline.base.timers import Alarm
 from strandline.replica.hosting.host import Host
 from strandline.replica.hosting.hosted import Hosted
 
-FILES_PER_STEP = 100
+FILES_PER_STEP = 40
 PAUSE_MS = 1  # requests that have come meanwhile are served first
 
 
@@ -31,7 +33,7 @@ class EpochFiles:
         """Write some; to be called after each step in which a leadership began."""
         if not self.turn.done:
             return
-        for hosted in list(self.waiting)[:FILES_PER_STEP]:
+        for hosted in list(islice(self.waiting, FILES_PER_STEP)):
             del self.waiting[hosted]
             if hosted.gone or not self.host.directories.is_live(hosted.directory):
                 continue

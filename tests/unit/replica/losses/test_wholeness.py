@@ -65,6 +65,27 @@ def test_until_this_process_is_registered_the_files_are_the_last_ones() -> None:
     assert (found.process, found.logs["/d1"]) == (NOW, {A})
 
 
+def test_while_many_logs_are_created_the_files_are_written_for_those_that_go_alone() -> None:
+    disk = DictDisk()
+    whole = begun(disk)
+    whole.add(C, "/d2")
+    whole.registered(NOW, follows_on=True)
+    whole.more_come = True
+    whole.add(A, "/d1")
+    whole.save_changes()
+    found = on_disk(disk)
+    assert found is not None and not found.logs["/d1"]
+    whole.forget(C)
+    whole.save_changes()
+    found = on_disk(disk)
+    assert found is not None and not found.logs["/d2"]
+    whole.add(B, "/d1")
+    whole.more_come = False
+    whole.save_changes()
+    found = on_disk(disk)
+    assert found is not None and found.logs["/d1"] == {A, B}
+
+
 def test_a_process_that_does_not_follow_on_the_one_that_vouched_has_nothing_that_is_whole() -> None:
     disk = DictDisk()
     whole = begun(disk, vouched(A))
