@@ -319,6 +319,41 @@ class Segment:
             self.first_append = -1
         return ends_in_gap
 
+    # --- repairing
+
+    def repair(self, position: int, patch: memoryview, *, gaps: bool, is_active: bool) -> None:
+        """Write sound batches over damaged ones. A start may have built the indexes from what the damage says, and then
+        they are built anew: a timestamp that is too large would keep the segment for ever. Where other damage ends the
+        walk, that is left to its repair."""
+        before = self.file.read(position, len(patch))
+        self.file.write_at(position, patch)
+        if indexed_of(before) == indexed_of(patch) or not self.is_whole(gaps=gaps):
+            return
+        if self.first_append == self.max_timestamp:
+            self.first_append = -1
+        next_offset = self.next_offset
+        self.forget()
+        walked = self.walk_on(gaps=gaps)
+        assert walked and self.next_offset <= next_offset, "as before, but for what the damage said"
+        self.next_offset = next_offset  # a cleaner may have left a gap there
+        if self.first_append < 0:
+            self.first_append = self.max_timestamp
+        if is_active:
+            self.flush_indexes()
+        else:
+            self.seal()
+
+    def is_whole(self, *, gaps: bool) -> bool:
+        """Do all batches follow one another?"""
+        following, end = self.base_offset, 0
+        for header in self.headers(0):
+            if header.last_offset < header.base_offset or header.base_offset < following:
+                return False
+            if header.base_offset > following and not gaps:
+                return False
+            following, end = header.next_offset, header.end
+        return end == self.size
+
     def seal(self) -> None:
         """No more appends: the time index ends with the largest timestamp, as Kafka's does."""
         if self.max_timestamp >= 0:
@@ -371,3 +406,13 @@ class Segment:
         self.disk.remove(self.aborted.path)
         for path in self.paths:
             self.disk.remove(f"{path}.deleted")
+
+
+def indexed_of(content: memoryview) -> list[tuple[int, int, int]]:
+    """What indexes say of these batches: places, last offsets and largest timestamps."""
+    found, position = [], 0
+    while why_no_batch(content, position) is None:
+        header = read_header(content, position)
+        found.append((position, header.last_offset, header.max_timestamp))
+        position = header.end
+    return found

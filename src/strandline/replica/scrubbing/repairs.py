@@ -218,7 +218,8 @@ class Repairs:
             patch, end = found
             assert damage.start < end <= upto, hosted.name
             assert damage.position + len(patch) <= damage.until, hosted.name
-            segment.file.write_at(damage.position, patch)  # guard: repair-at-the-wrong-place
+            how = {"gaps": log.has_gaps, "is_active": segment is log.active}
+            segment.repair(damage.position, patch, **how)  # guard: repair-at-the-wrong-place
             log.mended(patch, damage.start, end, now)
         finally:
             log.segments.rest(segment)
@@ -227,7 +228,7 @@ class Repairs:
         self.uncleanable.pop(hosted.at, None)
         self.host.suspects.add(hosted, end, now)  # more may be damaged behind it
         return [
-            Sync((segment.path,), RepairSynced(hosted.directory)),
+            Sync((segment.path, *segment.flush_indexes()), RepairSynced(hosted.directory)),
             Report("info", f"{hosted.name}: offsets {damage.start} to {end - 1} are repaired with another replica's"),
         ]
 

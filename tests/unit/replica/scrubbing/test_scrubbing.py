@@ -17,6 +17,7 @@ from strandline.metadata import records as r
 from strandline.metadata.image import BROKER_RESOURCE, CLUSTER_DEFAULT
 from strandline.metadata.losses import AT_MOST, EXACTLY, withdrawal
 from strandline.replica.scrubbing.scrubber import FIRST_MS, Scrubber
+from strandline.sim.laws.logs.indexes import why_not_right
 from strandline.wire.batch import BatchHeader, batches, build
 
 FLUSHED = 61_000
@@ -345,3 +346,35 @@ def test_damage_that_hides_no_record_is_nobodys_business(world: World) -> None:
     repairs = scrubber_of(world, 2).repairs
     assert repairs.found(hosted, segment, damage, world.now) == []
     assert (repairs.known, repairs.damaged) == ({}, 0)
+
+
+BASE_TIMESTAMP, MAX_TIMESTAMP = 27, 35  # where they begin in a batch
+
+
+@each("offset", [1, 3, 19], world=lambda: a_world(spread_ms=1_000))
+@each("mask", [4, 128])
+def test_what_an_index_had_from_damage_is_gone_after_the_repair(world: World, offset: int, mask: int) -> None:
+    """A start builds indexes from batches whose contents it does not check. A time that is far ahead would keep a
+    segment for ever; one that is too small would hide its records from a search."""
+    flip(world, 2, offset, MAX_TIMESTAMP, mask)
+    for segment in log_of(world, 2).segments:
+        segment.forget()
+        assert segment.walk_on(gaps=False)
+        if segment is not log_of(world, 2).active:
+            segment.seal()
+    world.run(PASS)
+    for mine, other in zip(log_of(world, 2).segments, log_of(world, 3).segments, strict=True):
+        assert why_not_right(mine) is None
+        assert (mine.max_timestamp, mine.max_timestamp_offset) == (other.max_timestamp, other.max_timestamp_offset)
+        assert (mine.next_offset, mine.since_entry) == (other.next_offset, other.since_entry)
+        assert list(mine.time_index.timestamps) == list(other.time_index.timestamps)
+
+
+def test_a_gap_that_a_cleaner_left_behind_a_segment_is_there_after_the_repair(unscrubbed: World) -> None:
+    _, header = place_of(unscrubbed, 2, 1)
+    segment = log_of(unscrubbed, 2).segments[0]
+    segment.next_offset = following = segment.next_offset + 2
+    patch = segment.file.read(header.position, header.size)
+    flip(unscrubbed, 2, 1, MAX_TIMESTAMP)
+    segment.repair(header.position, memoryview(bytes(patch)), gaps=True, is_active=False)
+    assert segment.next_offset == following
