@@ -285,7 +285,7 @@ def test_a_member_that_does_not_join_or_does_not_sync_in_time_is_fenced(world: M
     a = world.classic()
     farewell = MemberIdentity(member_id=a.member_id, reason="poll timeout")
     world.ask(LeaveGroupRequest(group_id="g", members=(farewell,)))
-    assert [one.why for one in world.consumers.history.departures] == [
+    assert [one.why for one in world.consumers.history.departures.latest] == [
         "did not rejoin within 60000 ms (max.poll.interval.ms)",
         "joined, and did not come for its assignment within 60000 ms (max.poll.interval.ms)",
         "left: poll timeout",

@@ -366,6 +366,7 @@ def join_request(
     rebalance: int = 60_000,
     protocol_type: str = "consumer",
     protocols: dict[str, bytes] | None = None,
+    reason: str | None = None,
 ) -> JoinGroupRequest:
     offered = {"range": b"topics"} if protocols is None else protocols
     return JoinGroupRequest(
@@ -376,6 +377,7 @@ def join_request(
         group_instance_id=group_instance_id,
         protocol_type=protocol_type,
         protocols=tuple(JoinGroupRequestProtocol(name=n, metadata=m) for n, m in offered.items()),
+        reason=reason,
     )
 
 

@@ -2,9 +2,11 @@
 
 from tests.rows import each
 from tests.unit.group.consuming import REBALANCE_MS, SESSION_MS, Consumers
-from tests.unit.group.coordination import Coordination, commit_request
+from tests.unit.group.coordination import Coordination, commit_request, pending_request
 
-from strandline.group.departures import DEPARTURES_MAX, SHOWN_MAX
+from strandline.base.errors import ErrorCode
+from strandline.base.time import Instant
+from strandline.group.departures import DEPARTURES_MAX, SHOWN_MAX, Departures
 from strandline.wire.messages.consumer_groups.consumer_group_describe import ConsumerGroupDescribeRequest
 from strandline.wire.messages.consumer_groups.progress import GroupProgress
 from strandline.wire.messages.groups.describe_groups import DescribeGroupsRequest
@@ -99,6 +101,7 @@ def test_who_is_removed_is_remembered_with_the_timeout_that_it_exceeded() -> Non
     c.enter(session=500_000, rebalance=60_000)
     c.wait(61_000)
     assert why_gone(c)[1:] == ["joined, and did not come for its assignment within 60000 ms"]
+    assert progress(c).cause == "members did not come for their assignment"
 
 
 def test_who_does_not_rejoin_in_time_is_remembered() -> None:
@@ -107,6 +110,87 @@ def test_who_does_not_rejoin_in_time_is_remembered() -> None:
     c.enter(session=500_000, rebalance=60_000)
     c.wait(60_000)
     assert why_gone(c) == ["did not rejoin within 60000 ms (max.poll.interval.ms)"]
+
+
+@each(
+    ("reason", "changed", "cause"),
+    [
+        (None, True, "joined with another subscription"),
+        ("subscription has changed", True, "joined with another subscription: subscription has changed"),
+        ("need to revoke partitions and re-join", False, "joined again: need to revoke partitions and re-join"),
+        ("x" * 500, False, f"joined again: {'x' * 500}"),
+    ],
+)
+def test_a_rebalance_has_a_cause_which_later_ones_do_not_replace(reason: str | None, changed: bool, cause: str) -> None:
+    """Clients say why they join again (KIP-800)."""
+    c = Coordination()
+    a = c.stable(session=30_000)
+    assert progress(c).cause == f"{a} (client app) joined"
+    b, _ = c.enter(session=30_000)
+    assert progress(c).cause == f"{b} (client app) joined"
+    c.joined(c.join(a, session=30_000))
+    c.sync(a, 2, {a: b"all"})
+    c.commit()
+    c.join(a, session=30_000, reason=reason, **({"protocols": {"range": b"new"}} if changed else {}))
+    assert progress(c).cause == f"{a} (client app) {cause[:SHOWN_MAX]}"
+    c.enter(session=30_000)
+    assert progress(c).cause.startswith(a), "it is one rebalance"
+
+
+def test_who_left_or_was_removed_is_a_cause_too() -> None:
+    c = Coordination()
+    a = c.stable(session=10_000)
+    b, number = c.enter(session=30_000)
+    c.join(a, session=10_000)
+    c.joined(number)
+    c.wait(11_000)
+    assert progress(c).cause == f"{a} (client app) sent no heartbeat for 10000 ms (session.timeout.ms)"
+    assert [row.member_id for row in progress(c).members] == [b]
+
+
+def test_a_new_process_of_a_static_member_and_a_record_that_failed_are_causes_too() -> None:
+    c = Coordination()
+    c.static("i")
+    new = c.joined(c.join(group_instance_id="i", protocols={"range": b"new"})).member_id
+    assert progress(c).cause == f"{new} (client app) came back as instance i"
+    c.sync(new, 2, {new: b"all"}, group_instance_id="i")
+    c.fail(ErrorCode.NOT_ENOUGH_REPLICAS)
+    assert progress(c).cause == "the assignment could not be written"
+
+
+def test_a_member_is_known_by_its_last_commit_and_when_it_has_gone_too() -> None:
+    c = Coordination()
+    a = c.stable(session=500_000, rebalance=60_000)
+    assert progress(c).members[0].committed_ms == -1
+    for transactional in (False, True):
+        if transactional:
+            c.ask(pending_request(7, a, 1))
+        else:
+            c.ask(commit_request(5, a, 1), 9)
+        c.wait(70_000)
+        assert progress(c).members[0].committed_ms == 70_000
+    c.leave(MemberIdentity(member_id=a))
+    c.wait(1_000)
+    (gone,) = progress(c).departures
+    assert (gone.committed_ms, gone.rebalance_timeout_ms) == (70_000, 60_000)
+    c.ask(commit_request(6), 9)
+    assert not c.group.departures.commits, "it is not a member who commits"
+
+
+def test_a_commit_that_failed_is_none() -> None:
+    for request in (commit_request, pending_request):
+        c = Coordination()
+        a = c.stable()
+        c.send(request(5, a, 1))
+        c.fail(ErrorCode.NOT_ENOUGH_REPLICAS)
+        assert progress(c).members[0].committed_ms == -1
+
+
+def test_commits_of_ids_that_static_members_had_are_forgotten() -> None:
+    departures = Departures()
+    for member_id in ("old", "b", "new"):
+        departures.committed(member_id, ("old", "b") if member_id == "old" else ("b", "new"), Instant(1))
+    assert departures.commits.keys() == {"b", "new"}
 
 
 def test_a_group_remembers_a_few_departures_and_short_texts() -> None:
@@ -162,7 +246,11 @@ def test_a_group_of_the_consumer_protocol_says_since_when_it_rebalances_and_how_
 def test_whoever_leaves_or_is_removed_from_a_group_of_the_consumer_protocol_is_remembered() -> None:
     world = Consumers()
     a, b, c = (world.consumer(name) for name in "abc")
+    world.ask(commit_request(5, "c", c.epoch), 9)
+    assert [row.committed_ms for row in consumer_progress(world).members] == [-1, -1, 0]
+    world.wait(3_000)
     c.leave()
+    assert consumer_progress(world).departures[0].committed_ms == 3_000
     for _ in range(4):
         world.wait(REBALANCE_MS // 3)
         a.beat(topic_partitions=None)

@@ -4,7 +4,7 @@ from strandline.base.errors import ErrorCode
 from strandline.base.ids import OFFSETS_TOPIC
 from strandline.client.admin.groups.described import AWAY, EMPTY, GroupState, Member
 from strandline.client.brokers import Silence
-from strandline.diagnosis.groups.facts import GroupFacts, count, listed, named, span
+from strandline.diagnosis.groups.facts import GroupFacts, count, listed, named, poll_interval, span
 from strandline.diagnosis.situation import Finding, WayOut
 from strandline.wire.messages.consumer_groups.progress import GroupProgress, MemberDeparture, MemberProgress
 
@@ -81,7 +81,7 @@ def empty(facts: GroupFacts, state: GroupState) -> Finding:
         why = "a client commits offsets for it without being a member: it assigns partitions to itself"
         return Finding("it has no members, and goes on", (why,), "")
     since = "" if state.progress is None else f" for {span(state.progress.in_state_ms)}"
-    gone = [departure(one) for one in reversed(departures(state.progress))]
+    gone = [departure(state, one) for one in reversed(departures(state.progress))]
     behind = f"it is {count(facts.lag, 'offset')} behind, and nobody reads"
     return Finding(
         f"it has no members{since}",
@@ -99,10 +99,11 @@ def joining(state: GroupState) -> Finding:
         return Finding(what, (f"it has {count(len(state.members), 'member')}",), "members to rejoin", is_missing=True)
     late = [member for member in state.members if waiting(progress, member) != JOIN]
     why = [f"since {span(progress.in_state_ms)}; {count(len(state.members) - len(late), 'member')} joined"]
+    why += cause(progress)
     why += [late_words(progress, member) for member in late[:5]]
     if progress.promised:
         why.append(f"{count(progress.promised, 'client')} got a member id, and did not come back with it yet")
-    why += [departure(one) for one in reversed(departures(progress))]
+    why += [departure(state, one) for one in reversed(departures(progress))]
     ends = f"for at most {span(progress.phase_left_ms)}" if progress.phase_left_ms >= 0 else "until it joins"
     if late:
         waits_for = f"{named(late)} to rejoin, {ends}; then who has not rejoined is removed"
@@ -111,6 +112,10 @@ def joining(state: GroupState) -> Finding:
     else:
         waits_for = f"more members, {ends} (group.initial.rebalance.delay.ms)"
     return Finding(what, tuple(why), waits_for)
+
+
+def cause(progress: GroupProgress) -> list[str]:
+    return [f"the cause: {progress.cause}"] if progress.cause else []
 
 
 def late_words(progress: GroupProgress, member: Member) -> str:
@@ -132,7 +137,7 @@ def assigning(facts: GroupFacts, state: GroupState) -> Finding:
     what = "it is rebalancing: its leader assigns partitions"
     if progress is None:
         return Finding(what, (), "the leader's assignment", is_missing=True)
-    why = [f"since {span(progress.in_state_ms)}, generation {progress.generation}"]
+    why = [f"since {span(progress.in_state_ms)}, generation {progress.generation}", *cause(progress)]
     leader = next((member for member in state.members if member.member_id == progress.leader), None)
     if leader is not None and waiting(progress, leader) != SYNC:
         why.append(f"{leader.named} leads the members, and has not sent an assignment")
@@ -150,20 +155,21 @@ def judge_removed(state: GroupState) -> tuple[Finding, ...]:
     if state.state == EMPTY:
         return ()  # said there
     recent = [one for one in departures(state.progress) if one.ago_ms <= RECENT_MS]
-    forced = [one for one in recent if is_forced(one)]
+    forced = [one for one in recent if is_forced(one) or is_back(state, one)]
     if not forced:
-        return coming_and_going(recent)
+        return coming_and_going(state, recent)
     advice = "a consumer may work too long between two polls: raise max.poll.interval.ms, or lower max.poll.records"
-    why = (*(departure(one) for one in reversed(forced)), advice)
+    why = (*(departure(state, one) for one in reversed(forced)), advice)
     what = f"{count(len(forced), 'member')} dropped out within {span(RECENT_MS)}, and each time the group rebalanced"
     return (Finding(what, why, needs_action=len(forced) >= AGAIN_AND_AGAIN),)
 
 
-def coming_and_going(recent: list[MemberDeparture]) -> tuple[Finding, ...]:
+def coming_and_going(state: GroupState, recent: list[MemberDeparture]) -> tuple[Finding, ...]:
     if len(recent) < AGAIN_AND_AGAIN:
         return ()
-    hint = "librdkafka also leaves, and gives no reason, if max.poll.interval.ms is exceeded"
-    why = (*(departure(one) for one in reversed(recent)), hint)
+    client = "librdkafka" if state.epoch is None else "a client of the consumer protocol"
+    hint = f"{client} also leaves, and gives no reason, if max.poll.interval.ms is exceeded"
+    why = (*(departure(state, one) for one in reversed(recent)), hint)
     what = f"{count(len(recent), 'member')} left within {span(RECENT_MS)}, and each time the group rebalanced"
     return (Finding(what, why),)
 
@@ -172,9 +178,25 @@ def departures(progress: GroupProgress | None) -> tuple[MemberDeparture, ...]:
     return () if progress is None else progress.departures
 
 
-def departure(one: MemberDeparture) -> str:
+def departure(state: GroupState, one: MemberDeparture) -> str:
     host = one.client_host.removeprefix("/")
-    return f"{one.member_id} (client {one.client_id} at {host}) {one.why}, {span(one.ago_ms)} ago"
+    text = f"{one.member_id} (client {one.client_id} at {host}) {one.why}, {span(one.ago_ms)} ago"
+    if one.why != LEFT:
+        return text
+    limit = poll_interval(one.rebalance_timeout_ms)
+    if is_back(state, one):
+        return f"{text}, and joined again with this id: it was not closed, but exceeded its {limit}, or unsubscribed"
+    if 0 <= one.rebalance_timeout_ms <= one.committed_ms:
+        return f"{text}, and {span(one.committed_ms)} after its last commit: perhaps it exceeded its {limit}"
+    return text
+
+
+def is_back(state: GroupState, one: MemberDeparture) -> bool:
+    """In the consumer protocol a client keeps its member id until it is closed."""
+    if one.why != LEFT or state.epoch is None:
+        return False
+    later = {other.member_id for other in departures(state.progress) if other.ago_ms < one.ago_ms}
+    return one.member_id in later | {member.member_id for member in state.members}
 
 
 def is_forced(one: MemberDeparture) -> bool:
@@ -234,7 +256,10 @@ def waiting_for_return(state: GroupState, away: list[Member]) -> tuple[Finding, 
         row = None if state.progress is None else of_member(state.progress, member)
         ends = "" if row is None or row.session_left_ms < 0 else f" in {span(row.session_left_ms)}"
         kept = listed([str(at) for at in member.assigned])
-        why = (f"{kept} {'waits' if len(member.assigned) == 1 else 'wait'} for it, and nobody reads",) if kept else ()
+        why = [f"{kept} {'waits' if len(member.assigned) == 1 else 'wait'} for it, and nobody reads"] if kept else []
+        if row is not None:
+            limit = poll_interval(row.rebalance_timeout_ms)
+            why.append(f"it was closed, or exceeded its {limit}: then it comes back with its next poll")
         waits_for = f"a consumer with group.instance.id={member.instance_id}, or the end of its session{ends}"
-        found.append(Finding(f"{member.named} has left, and will be back", why, waits_for))
+        found.append(Finding(f"{member.named} has left, and will be back", tuple(why), waits_for))
     return tuple(found)

@@ -60,6 +60,11 @@ def span(ms: int) -> str:
     return f"{ms // 86_400_000} days"
 
 
+def poll_interval(ms: int) -> str:
+    """Clients send it as their rebalance timeout. Negative: it is not known."""
+    return f"max.poll.interval.ms ({span(ms)})" if ms >= 0 else "max.poll.interval.ms"
+
+
 def places(found: Iterable[Place]) -> str:
     return listed([str(at) for at in sorted(found)])
 

@@ -4,9 +4,10 @@ not commit, records are gone, or a transaction is open."""
 from strandline.client.admin.groups.described import EMPTY, GroupState, Member
 from strandline.client.admin.groups.offsets import Ends, Position
 from strandline.client.admin.partitions import Place
-from strandline.diagnosis.groups.facts import WATCHED_S, GroupFacts, count, listed, places
+from strandline.diagnosis.groups.facts import WATCHED_S, GroupFacts, count, listed, places, poll_interval, span
 from strandline.diagnosis.situation import Facts, Finding, WayOut
 from strandline.diagnosis.transactions import judge_held
+from strandline.wire.messages.consumer_groups.progress import MemberProgress
 
 
 def judge_topics(facts: GroupFacts, state: GroupState) -> tuple[Finding, ...]:
@@ -124,20 +125,17 @@ def silent(facts: GroupFacts, state: GroupState) -> tuple[Finding, ...]:
 
 def stuck(state: GroupState, member: Member, rows: list[Position]) -> Finding:
     why = [f"{row.at}: {count(waits(row), 'offset')} to read, {at_words(row)}" for row in rows[:5]]
-    timeout_ms = next(
-        (
-            row.rebalance_timeout_ms
-            for row in (state.progress.members if state.progress else ())
-            if row.member_id == member.member_id and row.rebalance_timeout_ms >= 0
-        ),
-        None,
-    )
-    limit = "max.poll.interval.ms" if timeout_ms is None else f"max.poll.interval.ms ({timeout_ms} ms)"
+    members = state.progress.members if state.progress else ()
+    known = next((row for row in members if row.member_id == member.member_id), MemberProgress())
+    limit = poll_interval(known.rebalance_timeout_ms)
+    if known.committed_ms >= 0:
+        why.append(f"its last commit was {span(known.committed_ms)} ago")
     why.append(
         "it sends heartbeats, so its process lives: it works on what it has polled, hangs, or does not commit"
         " (enable.auto.commit)"
     )
-    waits_for = f"its next commit; a client that does not poll within {limit} leaves by itself"
+    leaves = "leaves by itself" if state.epoch is None else "leaves by itself (librdkafka: when it polls again)"
+    waits_for = f"its next commit; a client that does not poll within {limit} {leaves}"
     return Finding(f"{member.named} committed nothing within {WATCHED_S} s", tuple(why), waits_for, needs_action=True)
 
 

@@ -73,4 +73,5 @@ def departure_json(row: MemberDeparture) -> dict[str, Any]:
         "host": row.client_host,
         "ago_ms": row.ago_ms,
         "why": row.why,
+        "committed_ms_before": None if row.committed_ms < 0 else row.committed_ms,
     }

@@ -10,7 +10,6 @@ Invariants (executed by `check`):
   - nobody is parked in a sync outside CompletingRebalance, nor in a join outside PreparingRebalance
 """
 
-from collections import deque
 from collections.abc import Callable, Collection
 from enum import Enum
 from functools import partial
@@ -22,7 +21,7 @@ from strandline.base.timers import Deadline, Timers
 from strandline.group.classic.member import Member
 from strandline.group.classic.voting import Support, vote
 from strandline.group.config import GroupConfig
-from strandline.group.departures import DEPARTURES_MAX, Departure, departed
+from strandline.group.departures import Departures, said
 from strandline.wire.messages.groups.join_group import JoinGroupResponse, JoinGroupResponseMember
 from strandline.wire.messages.groups.sync_group import SyncGroupResponse
 
@@ -74,9 +73,8 @@ class Group:
         self.pending: dict[str, Deadline] = {}  # ids handed out and not joined yet
         self.phase_ends: Instant = NEVER  # of the join phase or of the sync phase
         self.phase = Deadline(timers, self.phase_due)
-        self.departures: deque[Departure] = deque(
-            maxlen=DEPARTURES_MAX
-        )  # as this coordinator saw them, the last at the end
+        self.departures = Departures()
+        self.cause = ""  # of the last rebalance: a sentence
         self.first_join_ends: Instant = NEVER  # the latest end of an empty group's first join phase
 
     def restore(self, members: list[Member], leader: str | None, since: Instant) -> None:
@@ -138,7 +136,7 @@ class Group:
         if self.leader is None:
             self.leader = member.member_id
         self.park(member, to)
-        return self.prepare_rebalance(now)
+        return self.prepare_rebalance(now, said(member, "joined"))
 
     def invite(self, member_id: str, ends: Instant) -> None:
         """The id is handed out, and counts as a member to come until `ends`."""
@@ -173,7 +171,8 @@ class Group:
             return [Reply(to, self.join_answer(member))]
         effects = self.release_join(member, ErrorCode.UNKNOWN_MEMBER_ID)  # an older request of the same member
         self.park(member, to)
-        return effects + self.prepare_rebalance(now)
+        why = "joined with another subscription" if changed else "joined again"
+        return effects + self.prepare_rebalance(now, said(member, f"{why}: {asked.reason}" if asked.reason else why))
 
     def change_protocols(self, member: Member, protocols: dict[str, bytes]) -> None:
         self.support.remove(member.protocols)
@@ -211,12 +210,14 @@ class Group:
         """The replacement changes what the group would assign, so everybody joins again."""
         assert self.members.get(new.member_id) is new
         self.park(new, to)
-        return self.prepare_rebalance(now)
+        return self.prepare_rebalance(now, said(new, f"came back as instance {new.instance_id}"))
 
-    def prepare_rebalance(self, now: Instant) -> list[Effect]:
+    def prepare_rebalance(self, now: Instant, why: str = "") -> list[Effect]:
+        """`why`: a sentence."""
         assert self.state is not State.DEAD
         effects: list[Effect] = []
         was = self.state
+        self.cause = self.cause if was is State.PREPARING_REBALANCE else why
         if was is State.COMPLETING_REBALANCE:
             for member in self.members.values():
                 effects += self.release_sync(member, ErrorCode.REBALANCE_IN_PROGRESS)
@@ -342,7 +343,7 @@ class Group:
         for member in self.members.values():
             member.assignment = b""
             effects += self.release_sync(member, error)
-        return effects + self.prepare_rebalance(now)
+        return effects + self.prepare_rebalance(now, "the assignment could not be written")
 
     def sync_answer(self, member: Member) -> SyncGroupResponse:
         assert self.state is State.STABLE and self.members.get(member.member_id) is member
@@ -363,12 +364,12 @@ class Group:
         )
         self.forget(member, why, now)
         if self.state in (State.STABLE, State.COMPLETING_REBALANCE):
-            return effects + self.prepare_rebalance(now)
+            return effects + self.prepare_rebalance(now, said(member, why))
         return effects + self.end_join_if_complete(now)
 
     def forget(self, member: Member, why: str, now: Instant) -> None:
         assert self.members.get(member.member_id) is member
-        self.departures.append(departed(member, why, now))
+        self.departures.add(member, why, now)
         self.dismiss(member)
         del self.members[member.member_id]
         if member.instance_id is not None and self.static.get(member.instance_id) == member.member_id:
@@ -469,7 +470,7 @@ class Group:
             for member in [m for m in self.members.values() if m.syncing is None]:
                 waited_ms = max(m.rebalance_timeout_ms for m in self.members.values())
                 self.forget(member, f"joined, and did not come for its assignment within {waited_ms} ms", now)
-            effects += self.prepare_rebalance(now)
+            effects += self.prepare_rebalance(now, "members did not come for their assignment")
         return effects + self.expired(self, now)
 
     def check(self) -> None:

@@ -11,6 +11,7 @@ from strandline.coordination.partitioning import is_too_long
 from strandline.group.classic.group import Group
 from strandline.group.classic.member import Member
 from strandline.group.config import GroupConfig
+from strandline.group.departures import SHOWN_MAX
 from strandline.wire.messages.groups.join_group import JoinGroupRequest, JoinGroupResponse
 
 Persist = Callable[[Group, Callable[[ErrorCode], list[Effect]]], list[Effect]]
@@ -97,6 +98,7 @@ class Joining:
             session_timeout_ms=request.session_timeout_ms,
             rebalance_timeout_ms=patience,
             protocols=protocols,
+            reason=(request.reason or "")[:SHOWN_MAX],
         )
 
     def new_id(self, prefix: str) -> str:

@@ -20,6 +20,7 @@ class Member:
         "joining",
         "member_id",
         "protocols",
+        "reason",
         "rebalance_timeout_ms",
         "session",
         "session_ends",
@@ -37,6 +38,7 @@ class Member:
         session_timeout_ms: int,
         rebalance_timeout_ms: int,
         protocols: dict[str, bytes],
+        reason: str = "",
     ) -> None:
         self.member_id = member_id
         self.instance_id = instance_id
@@ -45,6 +47,7 @@ class Member:
         self.session_timeout_ms = session_timeout_ms
         self.rebalance_timeout_ms = rebalance_timeout_ms
         self.protocols = protocols
+        self.reason = reason  # why it joins, as its client says (KIP-800)
         self.assignment = b""
         self.joining: ReplyTo | None = None
         self.syncing: ReplyTo | None = None

@@ -3,10 +3,8 @@
 Nothing of this is replicated. The next coordinator does not know it.
 """
 
-from collections import deque
-
 from strandline.base.time import Instant
-from strandline.group.departures import DEPARTURES_MAX, Departure
+from strandline.group.departures import Departures
 
 
 class History:
@@ -15,7 +13,7 @@ class History:
     def __init__(self) -> None:
         self.phase: str | None = None
         self.since: Instant | None = None  # when the phase began
-        self.departures: deque[Departure] = deque(maxlen=DEPARTURES_MAX)
+        self.departures = Departures()
 
     def note(self, phase: str, now: Instant) -> None:
         """A rebalance may have many states on its way. It is one phase."""

@@ -10,7 +10,7 @@ from strandline.base.effects import Effect, Received, Reply
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import Uuid
 from strandline.base.time import Instant
-from strandline.group.classic.group import State
+from strandline.group.classic.group import Group, State
 from strandline.group.config import GroupConfig
 from strandline.group.consumer import speaking
 from strandline.group.consumer.group import ConsumerGroup
@@ -49,10 +49,10 @@ class Committing:
         shard.committing.update(keys)
 
         def done(error: ErrorCode, base_offset: int, now: Instant) -> list[Effect]:
-            del now
             assert all(shard.committing[key] > 0 for key in keys), "it was under way"
             shard.committing -= Counter(keys)
             if error is ErrorCode.NONE:
+                note_commit(shard, request, now)
                 offsets = shard.offsets.setdefault(request.group_id, {})
                 for at, (topic, index, committed) in enumerate(accepted):
                     offsets[topic, index] = recorded(committed, base_offset + at)
@@ -103,6 +103,14 @@ class Committing:
             return offsets, shard.pending if request.require_stable else None  # guard: pending-offset-shown-as-stable
 
         return [Reply(received.to, answers.fetched(request, received.to.api_version, offsets_of, self.topics))]
+
+
+def note_commit(shard: Shard, request: OffsetCommitRequest | TxnOffsetCommitRequest, now: Instant) -> None:
+    """An operator asks when a member that has gone committed for the last time."""
+    group = shard.groups.get(request.group_id)
+    if group is not None:
+        departures = group.departures if isinstance(group, Group) else group.history.departures
+        departures.committed(request.member_id, group.members, now)
 
 
 def acceptable(

@@ -24,7 +24,6 @@ from strandline.group.consumer.member import AWAY, LEFT
 from strandline.group.consumer.planning import Plan, Planner, Refused, Topics, proof_record
 from strandline.group.consumer.settings import consumer_config, is_consumer_protocol_finalized
 from strandline.group.consumer.timers import Key, why_removed
-from strandline.group.departures import departed
 from strandline.group.migration.downgrading import downgraded, protocols_of
 from strandline.group.migration.upgrading import creation_records, upgraded
 from strandline.group.serving.answers import membership_error
@@ -205,7 +204,7 @@ class ConsumerHeartbeats:
         """They are in the log."""
         effects: list[Effect] = []
         was = shard.consumer(group_id)
-        gone = [departed(was.members[member_id], why, now) for member_id, why in leaves.items()] if was else []
+        gone = [(was.members[member_id], why) for member_id, why in leaves.items()] if was else []
         protocols = {} if was is None else {m.member_id: protocols_of(m) for m in was.members.values() if m.classic}
         changed: dict[str, None] = {}
         for key, value in records:
@@ -224,7 +223,8 @@ class ConsumerHeartbeats:
             else:
                 shard.timers.follow(group, member_id, self.session_ms(group_id), now)
         if group is not None:
-            group.history.departures.extend(gone)
+            for member, why in gone:
+                group.history.departures.add(member, why, now)
             group.note(now)
         return effects
 

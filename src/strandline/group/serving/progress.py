@@ -5,7 +5,7 @@ from strandline.group.classic.group import Group
 from strandline.group.classic.member import Member
 from strandline.group.consumer.group import ConsumerGroup
 from strandline.group.consumer.timers import REBALANCE, SESSION, Timers
-from strandline.group.departures import Departure
+from strandline.group.departures import Departure, Departures
 from strandline.wire.messages.consumer_groups.progress import GroupProgress, MemberDeparture, MemberProgress
 
 
@@ -17,8 +17,9 @@ def progress_of(group: Group, now: Instant) -> GroupProgress:
         phase_left_ms=left(group.phase_ends, now),
         leader=group.leader,
         promised=len(group.pending),
-        members=tuple(of_member(member, now) for member in group.members.values()),
-        departures=tuple(of_departure(one, now) for one in group.departures),
+        members=tuple(of_member(member, group.departures, now) for member in group.members.values()),
+        departures=tuple(of_departure(one, now) for one in group.departures.latest),
+        cause=group.cause,
     )
 
 
@@ -35,13 +36,14 @@ def consumer_progress_of(group: ConsumerGroup, timers: Timers, now: Instant) -> 
             session_left_ms=left(session, now),
             rebalance_timeout_ms=rebalance_timeout_ms,
             revoke_left_ms=left(revoking, now),
+            committed_ms=elapsed(group.history.departures.commits.get(member_id), now),
         )
 
     return GroupProgress(
         generation=group.epoch,
         in_state_ms=max(now - since, 0),
         members=tuple(of_consumer(m.member_id, m.rebalance_timeout_ms) for m in group.members.values()),
-        departures=tuple(of_departure(one, now) for one in group.history.departures),
+        departures=tuple(of_departure(one, now) for one in group.history.departures.latest),
     )
 
 
@@ -52,17 +54,24 @@ def of_departure(one: Departure, now: Instant) -> MemberDeparture:
         client_host=one.client_host,
         ago_ms=max(now - one.at, 0),
         why=one.why,
+        committed_ms=elapsed(one.committed, one.at),
+        rebalance_timeout_ms=one.rebalance_timeout_ms,
     )
 
 
-def of_member(member: Member, now: Instant) -> MemberProgress:
+def of_member(member: Member, departures: Departures, now: Instant) -> MemberProgress:
     waits_for = "join" if member.joining is not None else "sync" if member.syncing is not None else ""
     return MemberProgress(
         member_id=member.member_id,
         waits_for=waits_for,
         session_left_ms=-1 if member.is_parked else left(member.session_ends, now),
         rebalance_timeout_ms=member.rebalance_timeout_ms,
+        committed_ms=elapsed(departures.commits.get(member.member_id), now),
     )
+
+
+def elapsed(then: Instant | None, now: Instant) -> int:
+    return -1 if then is None else max(now - then, 0)
 
 
 def left(ends: Instant, now: Instant) -> int:

@@ -20,7 +20,7 @@ from strandline.group.offsets.offsets import batch_of, offset_record, recorded
 from strandline.group.offsets.topics import Topics
 from strandline.group.serving import answers
 from strandline.group.serving.answers import coordinator_error
-from strandline.group.serving.committing import acceptable
+from strandline.group.serving.committing import acceptable, note_commit
 from strandline.group.shards.shard import Shard
 from strandline.group.shards.shards import GroupShards
 from strandline.wire.messages.transactions.txn_offset_commit import TxnOffsetCommitRequest
@@ -67,14 +67,15 @@ class Transactional:
         pending = shard.pending
         pending.under_way.update(keys)
 
-        def done(error: ErrorCode, base_offset: int, now: Instant) -> list[Effect]:
-            del now
+        def done(error: ErrorCode, base_offset: int, at: Instant) -> list[Effect]:
             assert all(pending.under_way[key] > 0 for key in keys), "it was under way"
             assert error is not ErrorCode.NONE or base_offset >= 0, "what is committed is in the log"
             pending.under_way -= Counter(keys)
+            if error is ErrorCode.NONE:
+                note_commit(shard, request, at)
             if base_offset >= 0:  # also if it is not committed yet: a marker that is committed later has it committed
-                for at, (key, (_, _, committed)) in enumerate(zip(keys, accepted, strict=True)):
-                    pending.add(request.producer_id, key, recorded(committed, base_offset + at))
+                for place, (key, (_, _, committed)) in enumerate(zip(keys, accepted, strict=True)):
+                    pending.add(request.producer_id, key, recorded(committed, base_offset + place))
             return answer(for_producer(error, version))
 
         records = [offset_record(request.group_id, *entry) for entry in accepted]

@@ -15,6 +15,7 @@ from strandline.client.admin.partitions import PartitionState, Place
 from strandline.client.admin.transactions import ProducerAt
 from strandline.client.brokers import Silence
 from strandline.client.groups import Committed
+from strandline.diagnosis.groups.coordination import departure
 from strandline.diagnosis.groups.facts import GroupFacts, span
 from strandline.diagnosis.groups.progress import as_json, judge_group, lines_of
 from strandline.diagnosis.situation import ACTION, HEALTHY, MISSING, Finding, status_of
@@ -186,7 +187,57 @@ def test_members_that_drop_out_again_and_again_are_a_finding(
     assert [finding.what.startswith(what) for finding in findings] == ([True] if what else [])
 
 
+def test_the_cause_of_a_rebalance_is_reported_in_both_phases() -> None:
+    for state in ("PreparingRebalance", "CompletingRebalance"):
+        _, finding = only(rebalancing(progress(AWAY, PARKED, cause="c (client app) joined"), state))
+        assert finding.why[1] == "the cause: c (client app) joined", state
+
+
 # --- the consumer protocol
+
+
+BACK = (
+    "joined again with this id: it was not closed, but exceeded its max.poll.interval.ms (60 s), or unsubscribed",
+    "60 s after its last commit: perhaps it exceeded its max.poll.interval.ms (60 s)",
+)
+
+
+@each(
+    ("member_id", "epoch", "committed_ms", "why", "said"),
+    [
+        ("a", 5, -1, "left", BACK[0]),
+        ("a", 5, 60_000, "left", BACK[0]),
+        ("a", None, 60_000, "left", BACK[1]),  # in the classic protocol a coordinator may choose any id
+        ("x", 5, 60_000, "left", BACK[1]),
+        ("x", 5, 59_999, "left", ""),
+        ("x", 5, -1, "left", ""),
+        ("a", 5, 60_000, "sent no heartbeat", ""),
+    ],
+)
+def test_what_a_departure_means_is_said_as_far_as_it_is_known(
+    member_id: str, epoch: int | None, committed_ms: int, why: str, said: str
+) -> None:
+    one = MemberDeparture(member_id, "old", "/10.0.0.9", 5_000, why, committed_ms, 60_000)
+    group = replace(STABLE, epoch=epoch, progress=progress(departures=(one,)))
+    assert (
+        departure(group, one) == f"{member_id} (client old at 10.0.0.9) {why}, 5 s ago{', and ' if said else ''}{said}"
+    )
+
+
+def test_a_consumer_that_leaves_and_comes_back_is_a_finding() -> None:
+    rows = [MemberDeparture("x", "old", "/10.0.0.9", ago, "left", -1, 60_000) for ago in (9_000, 7_000, 5_000)]
+    group = replace(STABLE, type=CONSUMER, epoch=5, progress=progress(departures=tuple(rows)))
+    status, finding = only(group)
+    assert (status, finding.what.split(",")[0]) == (HEALTHY, "2 members dropped out within 10 min"), "the last may stay"
+    members = (replace(A, member_id="x"), B)
+    status, finding = only(replace(group, members=members))
+    assert (status, finding.what.split(",")[0]) == (ACTION, "3 members dropped out within 10 min")
+    rows[0] = replace(rows[0], committed_ms=30)
+    shown = as_json(facts(replace(group, progress=progress(departures=tuple(rows)))), ())["departures"]
+    assert [row["committed_ms_before"] for row in shown] == [30, None, None]
+    few = replace(group, progress=progress(departures=tuple(gone("left") for _ in range(3))))
+    assert only(few)[1].why[-1].startswith("a client of the consumer protocol also leaves, and gives no reason")
+    assert only(replace(few, epoch=None))[1].why[-1].startswith("librdkafka also leaves")
 
 
 def test_a_partition_on_its_way_names_who_has_not_revoked_it() -> None:
@@ -225,7 +276,10 @@ def test_a_static_member_that_has_left_keeps_its_partitions_for_its_session() ->
     group = replace(STABLE, type=CONSUMER, state="Reconciling", members=(a, b), epoch=5, progress=known)
     status, finding = only(group)
     assert (status, finding.what) == (HEALTHY, "a (client app at 10.0.0.1, instance i) has left, and will be back")
-    assert finding.why == ("t-0 waits for it, and nobody reads",)
+    assert finding.why == (
+        "t-0 waits for it, and nobody reads",
+        "it was closed, or exceeded its max.poll.interval.ms (60 s): then it comes back with its next poll",
+    )
     assert finding.waits_for == "a consumer with group.instance.id=i, or the end of its session in 7 s"
     _, (moving, _) = judged(replace(group, members=(replace(a, target=()), replace(b, target=(T0, T1)))))
     assert moving.waits_for == "the members' next heartbeats", "nobody who is there has anything to revoke"
@@ -287,7 +341,12 @@ def test_a_member_that_does_not_commit_is_named_with_its_partitions() -> None:
     assert (status, first.what) == (ACTION, f"{NAMED_A} committed nothing within 6 s")
     assert first.why[0] == "t-0: 40 offsets to read, committed offset 60"
     assert second.why[0] == "t-1: 100 offsets to read, no offset committed"
-    assert "max.poll.interval.ms (300000 ms)" in first.waits_for
+    assert first.waits_for.endswith("a client that does not poll within max.poll.interval.ms (5 min) leaves by itself")
+    limits = (replace(limits[0], committed_ms=400_000), limits[1])
+    _, (first, second) = judged(replace(group, progress=progress(*limits), epoch=5), positions=behind, before=behind)
+    assert first.why[1] == "its last commit was 6 min ago"
+    assert second.why[1].startswith("it sends heartbeats")
+    assert first.waits_for.endswith("(5 min) leaves by itself (librdkafka: when it polls again)")
     assert judged(group, positions=(at(70),), before=(at(60),)) == (HEALTHY, []), "it commits"
     assert judged(group, positions=behind) == (HEALTHY, []), "it was not watched"
     assert judged(group, positions=(at(100),), before=(at(100),)) == (HEALTHY, []), "there is nothing to read"
