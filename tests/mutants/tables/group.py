@@ -303,4 +303,28 @@ GROUP = table(
             "test_an_expression_that_only_kafka_takes_stops_nobody_but_its_member",
         ),
     ),
+    Mutant(
+        "the cause of a rebalance is whatever happened last in it",
+        "group/classic/group.py",
+        "self.cause = self.cause if was is State.PREPARING_REBALANCE else why",
+        "self.cause = why",
+        Breaks.ANSWERS,
+        ("unit/group/test_progress.py::test_a_rebalance_has_a_cause_which_later_ones_do_not_replace",),
+    ),
+    Mutant(
+        "a commit that failed counts as the last one of its member",
+        "group/serving/transactional.py",
+        "            if error is ErrorCode.NONE:\n                note_commit(shard, request, at)\n",
+        "            note_commit(shard, request, at)\n",
+        Breaks.ANSWERS,
+        ("unit/group/test_progress.py::test_a_commit_that_failed_is_none",),
+    ),
+    Mutant(
+        "a deletion of offsets that is rejected as a whole has rows",
+        "broker/authorizing/groups.py",
+        "return response if response.error_code else replace(response, topics=(*response.topics, *rows))",
+        "return replace(response, topics=(*response.topics, *rows))",
+        Breaks.ANSWERS,
+        ("unit/authorizing/test_hiding.py::test_a_deletion_that_the_coordinator_rejects_as_a_whole_has_no_rows",),
+    ),
 )
