@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 from tests.kip.traps.test_eligible import MIN_ISR, with_elr
-from tests.unit.broker.handlers.test_handlers import A, B, FakeNode, ask, pages
+from tests.unit.broker.handlers.fake_node import A, B, FakeNode, ask
+from tests.unit.broker.handlers.test_handlers import pages
 from tests.unit.controller.cluster import Cluster
 from tests.unit.controller.configs.test_features import SAFE_DOWNGRADE, update
 

@@ -158,7 +158,7 @@ TLS = table(
         "        value=row.value,\n",
         Breaks.ANSWERS,
         (
-            "unit/broker/handlers/test_handlers.py::"
+            "unit/broker/handlers/test_configs.py::"
             "test_a_listeners_own_settings_are_shown_where_they_are_set_and_no_secret_of_any_listener",
         ),
     ),

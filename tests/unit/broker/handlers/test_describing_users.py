@@ -3,7 +3,7 @@
 from typing import Any
 
 from tests.rows import each
-from tests.unit.broker.handlers.test_handlers import FakeNode, ask
+from tests.unit.broker.handlers.fake_node import FakeNode, ask
 from tests.unit.metadata.test_image import quota, scram
 
 from strandline.base.errors import ErrorCode as E
