@@ -12,6 +12,7 @@ FOLDER_FILES_MAX = 15
 CORE = ("base", "wire", "log", "metadata", "quorum", "controller", "replica", "coordination", "txn", "group", "broker")
 FILE_LINES_MAX = 500
 FUNCTION_LINES_MAX = 50
+ASSERTS_MIN = 0.6  # for each function of the core
 BARE_SUPPRESSION = re.compile(r"# (?:noqa|type: ignore)[^#\n]*$", re.MULTILINE)
 VAGUE = re.compile(r"(manager|util|helper|common|misc|handler|processor)$", re.IGNORECASE)
 
@@ -67,6 +68,20 @@ def test_no_file_breaks_the_house_rules() -> None:
             f"{where}:{getattr(node, 'lineno', 0)}: {why}" for node in ast.walk(tree) for why in objections(where, node)
         ]
     assert complaints == []
+
+
+def is_stub(node: ast.FunctionDef) -> bool:
+    """A protocol's: it says what there is, and does nothing."""
+    return all(isinstance(part, ast.Expr) and isinstance(part.value, ast.Constant) for part in node.body)
+
+
+def test_the_core_asserts_what_it_relies_on_and_what_it_leaves() -> None:
+    """On average, so that nobody asserts what is plain: an assert says what a reader would have to find out."""
+    core = [path for folder in CORE for path in (SOURCE / folder).rglob("*.py")]
+    nodes = [node for path in core for node in ast.walk(ast.parse(path.read_text()))]
+    functions = sum(isinstance(node, ast.FunctionDef) and not is_stub(node) for node in nodes)
+    asserts = sum(isinstance(node, ast.Assert) for node in nodes)
+    assert asserts >= ASSERTS_MIN * functions, f"{asserts} asserts in {functions} functions"
 
 
 def test_the_architecture_page_names_every_folder_and_no_other() -> None:

@@ -89,6 +89,7 @@ def emit(program: list[Instruction], kind: str, test: Test | None = None, one: i
     if len(program) >= PROGRAM_MAX:
         raise Invalid("it is too large")
     program.append((kind, test, one, other))
+    assert len(program) <= PROGRAM_MAX
     return len(program) - 1
 
 
@@ -135,6 +136,7 @@ class Parser:
                 jumps.append(emit(program, "jump"))
                 program[split] = ("split", None, split + 1, len(program))
             ways[-1](program)
+            assert len(jumps) == len(ways) - 1, "each way but the last one leads around those behind it"
             for jump in jumps:
                 program[jump] = ("jump", None, len(program), -1)
 
@@ -172,6 +174,7 @@ class Parser:
             for _ in range(1 if most is None else most - least):
                 splits.append(emit(program, "split"))
                 part(program)
+            assert splits or most == least, "a repetition without an end has one way out"
             if most is None:
                 emit(program, "jump", None, splits[0])
             for split in splits:
@@ -194,6 +197,7 @@ class Parser:
         last = int(most[:5]) if most else None if comma else first
         if max(first, last or 0) > REPEATS_MAX or (last is not None and last < first):
             raise Invalid("a number of repetitions is not valid")
+        assert 0 <= first <= REPEATS_MAX and (last is None or first <= last <= REPEATS_MAX)
         return first, last
 
     def atom(self) -> Emit:
@@ -222,6 +226,7 @@ class Parser:
             raise Invalid("it is too deep")
         emitted = self.alternatives()
         self.depth -= 1
+        assert self.depth >= 0, "each group is left once"
         if not self.takes(")"):
             raise Invalid("a group is not closed")
         return emitted

@@ -159,6 +159,7 @@ class Authenticating:
     def refuse_handshake(
         self, received: Received, error: ErrorCode, offered: tuple[str, ...], why: str
     ) -> list[Effect]:
+        assert error is not ErrorCode.NONE
         answer = SaslHandshakeResponse(error_code=error, mechanisms=offered)
         return [Refuse(received.to, answer, why, self.delay_ms)]
 

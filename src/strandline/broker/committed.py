@@ -204,6 +204,7 @@ class Committed:
         assert epoch is not None, "what was applied is in the log"
         self.log.write_snapshot(self.end, epoch, (encode_record(r) for r in self.image.records()), now)
         self.bytes_since_snapshot, self.new_since = 0, None
+        assert not self.is_snapshot_due(now), "it is written once"
 
 
 def why_not_applied(image: Image, payload: bytes) -> str | None:

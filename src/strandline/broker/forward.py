@@ -70,6 +70,7 @@ class Forwarding:
     def ask(self, number: int, now: Instant) -> ToController:
         assert number not in self.again
         waiting = self.out[number]
+        assert waiting.until > now, "else it is given up"
         return ToController(waiting.message, waiting.version, max(1, waiting.until - now), Forwarded(number))
 
     def step(self, event: Answered | Failed, now: Instant) -> list[Effect]:
@@ -89,7 +90,9 @@ class Forwarding:
                 return []
 
     def release(self, number: int) -> None:
+        assert number not in self.again, "what is answered is not asked again"
         connection = connection_of(self.out.pop(number).to)
+        assert self.places[connection] > 0
         self.places[connection] -= 1
         if not self.places[connection]:
             del self.places[connection]

@@ -52,6 +52,16 @@ class ControllerConfig(Value, frozen=True):
     initial_features: dict[str, int] = field(default_factory=lambda: initial_levels({}))  # of a new cluster
     initial_users: tuple[UserScramCredentialRecord, ...] = ()  # the same
 
+    def __post_init__(self) -> None:
+        assert self.default_num_partitions > 0 and self.default_replication_factor > 0
+        assert self.session_timeout_ms > 0 and self.recovery_timeout_ms >= 0
+        assert self.max_partitions_per_request > 0 and self.max_waiting > 0
+        assert self.leader_imbalance_check_ms > 0 and self.unclean_election_check_ms > 0, (
+            "or a node would do nothing else"
+        )
+        assert self.elections_per_check > 0, "each look gets on"
+        assert self.probe_timeout_ms > 0 and self.probe_again_ms >= 0
+
 
 class Plan(Value, frozen=True):
     """What to write, and what to answer once it is committed."""

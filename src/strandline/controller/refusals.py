@@ -72,6 +72,7 @@ def refusal(request: Any, error: ErrorCode) -> Any:
 
 
 def refuse_create_topics(request: CreateTopicsRequest, error: ErrorCode) -> CreateTopicsResponse:
+    assert error is not ErrorCode.NONE
     return CreateTopicsResponse(
         topics=tuple(
             CreatableTopicResult(name=t.name, error_code=error, error_message=message_of(error)) for t in request.topics
@@ -80,6 +81,7 @@ def refuse_create_topics(request: CreateTopicsRequest, error: ErrorCode) -> Crea
 
 
 def refuse_delete_topics(request: DeleteTopicsRequest, error: ErrorCode) -> DeleteTopicsResponse:
+    assert error is not ErrorCode.NONE
     states = request.topics or tuple(DeleteTopicState(name=name) for name in request.topic_names)
     return DeleteTopicsResponse(
         responses=tuple(
@@ -90,6 +92,7 @@ def refuse_delete_topics(request: DeleteTopicsRequest, error: ErrorCode) -> Dele
 
 
 def refuse_create_partitions(request: CreatePartitionsRequest, error: ErrorCode) -> CreatePartitionsResponse:
+    assert error is not ErrorCode.NONE
     return CreatePartitionsResponse(
         results=tuple(
             CreatePartitionsTopicResult(name=t.name, error_code=error, error_message=message_of(error))
@@ -99,6 +102,7 @@ def refuse_create_partitions(request: CreatePartitionsRequest, error: ErrorCode)
 
 
 def refuse_alter_configs(request: IncrementalAlterConfigsRequest, error: ErrorCode) -> IncrementalAlterConfigsResponse:
+    assert error is not ErrorCode.NONE
     return IncrementalAlterConfigsResponse(
         responses=tuple(
             AlterConfigsResourceResponse(
@@ -113,6 +117,7 @@ def refuse_alter_configs(request: IncrementalAlterConfigsRequest, error: ErrorCo
 
 
 def refuse_replace_configs(request: AlterConfigsRequest, error: ErrorCode) -> AlterConfigsResponse:
+    assert error is not ErrorCode.NONE
     return AlterConfigsResponse(
         responses=tuple(
             alter_configs.AlterConfigsResourceResponse(
@@ -127,11 +132,13 @@ def refuse_replace_configs(request: AlterConfigsRequest, error: ErrorCode) -> Al
 
 
 def refuse_unregistration(request: UnregisterBrokerRequest, error: ErrorCode) -> UnregisterBrokerResponse:
+    assert error is not ErrorCode.NONE
     return UnregisterBrokerResponse(error_code=error, error_message=message_of(error))
 
 
 def refuse_elections(request: ElectLeadersRequest, error: ErrorCode) -> ElectLeadersResponse:
     """Version 0 has no error of its own, only those of the partitions."""
+    assert error is not ErrorCode.NONE
     results = tuple(
         ReplicaElectionResult(
             topic=row.topic,

@@ -21,3 +21,14 @@ class GroupConfig(Value, frozen=True):
     consumer_assignors: tuple[str, ...] = (UNIFORM, RANGE)  # the first one is the default
     consumer_migration_policy: str = BIDIRECTIONAL
     is_consumer_protocol_enabled: bool = True
+
+    def __post_init__(self) -> None:
+        assert (
+            self.min_session_timeout_ms > 0 and self.max_session_timeout_ms > 0 and self.consumer_session_timeout_ms > 0
+        )
+        assert self.consumer_heartbeat_interval_ms > 0
+        assert self.max_size > 0 and self.consumer_max_size > 0, "a group has room for somebody"
+        assert self.consumer_assignors, "the first one is the default"
+        assert self.offsets_retention_check_ms > 0, "or a node would do nothing else"
+        assert self.min_session_timeout_ms <= self.max_session_timeout_ms
+        assert self.offset_metadata_max_bytes >= 0

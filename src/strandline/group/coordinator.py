@@ -111,6 +111,7 @@ class Groups:
 
     def begin(self, new: list[Shard], now: Instant) -> list[Effect]:
         """These are loaded."""
+        assert all(self.shards.loaded.get(shard.partition) is shard for shard in new)
         self.shards.begin_sessions(new, now)
         for shard in new:
             self.retention.sweep(shard)  # nobody did when a topic was deleted, perhaps
@@ -123,6 +124,7 @@ class Groups:
     ) -> list[Effect]:
         """A marker at `offset` is committed."""
         del now
+        assert producer_id >= 0 and offset >= 0, "each marker is of a producer, and lies in the log"
         if at.topic == OFFSETS_TOPIC:
             self.shards.transaction_ended(at.partition, producer_id, offset, commits=commits)
         return []
@@ -145,6 +147,7 @@ class Groups:
                 is_kept = group_id in shard.groups  # else nothing is known but what it has committed
                 row = replace(row, progress=progress_of(group, now) if is_kept else None)
             described.append(row)
+        assert len(described) == len(request.groups)
         return [Reply(received.to, DescribeGroupsResponse(groups=tuple(described)))]
 
     def describe_consumers(self, received: Received, now: Instant) -> list[Effect]:
@@ -171,6 +174,7 @@ class Groups:
         request: ListGroupsRequest = received.message
         groups = [group for _, group in self.shards.groups()]
         simple_groups = [group_id for shard in self.shards.loaded.values() for group_id in shard.simple_groups()]
+        assert not {group.group_id for group in groups} & set(simple_groups), "each group is listed once"
         listed = answers.listed(groups, simple_groups, request)
         error = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS if self.shards.loading else ErrorCode.NONE
         return [Reply(received.to, ListGroupsResponse(error_code=error, groups=listed))]
@@ -204,6 +208,7 @@ class Groups:
         assert isinstance(shard, Shard), "else the deletion is refused"
         pending = [(topic, partition) for _, topic, partition in shard.pending.keys_of(group_id)]
         offsets = list(dict.fromkeys([*shard.offsets.get(group_id, {}), *pending]))
+        assert offsets or group_id in shard.groups, "there is something to delete"
         tombstones = self.retention.tombstones(shard, group_id, offsets, with_group=True)
         return self.retention.forget(shard, tombstones, now, lambda error: reported(group_id, membership_error(error)))
 

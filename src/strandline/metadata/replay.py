@@ -51,6 +51,7 @@ def apply_config(state: State, record: r.ConfigRecord) -> None:
 
 
 def apply_register_broker(state: State, record: r.RegisterBrokerRecord) -> None:
+    assert record.broker_id >= 0 and record.broker_epoch >= 0, "an epoch is the offset of a record"
     state.put_broker(
         Broker(
             node_id=NodeId(record.broker_id),
@@ -96,6 +97,7 @@ def apply_broker_change(state: State, record: r.BrokerRegistrationChangeRecord) 
 
 
 def apply_feature(state: State, record: r.FeatureLevelRecord) -> None:
+    assert record.feature_level >= 0, "a level that no program knows"
     state.put_feature(record.name, record.feature_level)
 
 
@@ -126,6 +128,7 @@ def apply_remove_acl(state: State, record: r.RemoveAccessControlEntryRecord) -> 
 
 
 def apply_scram(state: State, record: r.UserScramCredentialRecord) -> None:
+    assert record.name and record.iterations > 0
     state.put_scram((record.name, record.mechanism), credential_in(record))
 
 
@@ -134,6 +137,7 @@ def apply_remove_scram(state: State, record: r.RemoveUserScramCredentialRecord) 
 
 
 def apply_quota(state: State, record: r.ClientQuotaRecord) -> None:
+    assert record.entity and (record.remove or record.value > 0), "no quota lets nothing through"
     state.put_quota(entity_of(record.entity), record.key, None if record.remove else record.value)
 
 

@@ -16,3 +16,8 @@ class QuorumConfig(Value, frozen=True):
     batch_bytes_max: int = BATCH_BYTES_MAX  # of what a leader appends at once
     snapshot_chunk_bytes_max: int = MIB  # of one FetchSnapshot answer
     snapshot_bytes_max: int = 4096 * MIB  # a snapshot larger than this is not downloaded
+
+    def __post_init__(self) -> None:
+        assert self.fetch_bytes_max > 0 and self.snapshot_chunk_bytes_max > 0, "each answer gets on"
+        assert self.batch_bytes_max > 0
+        assert self.election_timeout_ms >= 0 and self.fetch_timeout_ms >= 0 and self.election_backoff_max_ms >= 0

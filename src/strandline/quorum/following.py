@@ -120,6 +120,7 @@ def back_off(quorum: QuorumState, role: Following, now: Instant) -> None:
 
 def refused(quorum: QuorumState, role: Following, peer: NodeId, error: ErrorCode, leader: int, now: Instant) -> None:
     """The peer did not serve us, in our own epoch."""
+    assert error is not ErrorCode.NONE
     match role:
         case Follower() if error is ErrorCode.NOT_LEADER_OR_FOLLOWER and leader == NOBODY:
             quorum.lose_leader(now)  # the leader says itself that it leads no more

@@ -43,3 +43,11 @@ class ReplicaConfig(Value, frozen=True):
     quota_windows: int = 11
     quota_window_ms: int = 1_000
     inter_broker_listener: str = "PLAINTEXT"
+
+    def __post_init__(self) -> None:
+        assert self.lag_time_max_ms > 0, "or no follower would be in sync"
+        assert self.high_watermark_checkpoint_interval_ms > 0 and self.retention_check_interval_ms > 0
+        assert self.answer_bytes_max > 0 and self.queued_answer_bytes_max > 0
+        assert self.fetch_timeout_ms > 0 and self.alter_partition_timeout_ms > 0 and self.internal_append_timeout_ms > 0
+        assert self.quota_windows > 0 and self.quota_window_ms > 0
+        assert self.alter_log_dirs_windows > 0 and self.alter_log_dirs_window_ms > 0

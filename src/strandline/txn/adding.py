@@ -118,6 +118,7 @@ class Adding:
         if topic is None or not topic.partitions:
             return done(ErrorCode.COORDINATOR_NOT_AVAILABLE)
         at = TopicPartition(OFFSETS_TOPIC, partition_for(request.group_id, len(topic.partitions)))
+        assert at.partition in range(len(topic.partitions))
         producer = request.producer_id, request.producer_epoch
         return self.add(request.transactional_id, producer, [at], 0, done, now)
 
@@ -164,6 +165,7 @@ class Adding:
 
     def verify(self, asked: AddPartitionsToTxnTransaction, wanted: Sequence[TopicPartition]) -> Errors:
         """Were these added? What is under way is not asked: the log looks again before it appends (KIP-890)."""
+        assert len(set(wanted)) == len(wanted), "each is named once"
         found = self.shards.entry_of(asked.transactional_id)
         if isinstance(found, ErrorCode):
             return dict.fromkeys(wanted, found)
@@ -201,6 +203,7 @@ def results(errors: Errors) -> tuple[AddPartitionsToTxnTopicResult, ...]:
     for at, error in errors.items():
         row = AddPartitionsToTxnPartitionResult(partition_index=at.partition, partition_error_code=error)
         topics.setdefault(at.topic, []).append(row)
+    assert sum(map(len, topics.values())) == len(errors), "each partition has its row"
     return tuple(
         AddPartitionsToTxnTopicResult(name=name, results_by_partition=tuple(rows)) for name, rows in topics.items()
     )

@@ -11,3 +11,7 @@ class TxnConfig(Value, frozen=True):
     id_expiration_ms: int = 604_800_000  # transactional.id.expiration.ms
     remove_interval_ms: int = 3_600_000  # transaction.remove.expired.transaction.cleanup.interval.ms
     two_phase_commit_enable: bool = False
+
+    def __post_init__(self) -> None:
+        assert self.max_timeout_ms > 0 and self.id_expiration_ms > 0
+        assert self.abort_interval_ms > 0 and self.remove_interval_ms > 0, "or a node would do nothing else"

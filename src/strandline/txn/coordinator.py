@@ -64,6 +64,7 @@ class Transactions:
 
     def follow_leadership(self, now: Instant) -> list[Effect]:
         gone, new = self.shards.follow_leadership(now)
+        assert not any(self.shards.loaded.get(shard.partition) is shard for shard in gone), "nobody asks them any more"
         self.markers.dropped(gone)
         effects = self.begin(new, now)
         for shard in gone:
@@ -74,6 +75,7 @@ class Transactions:
 
     def begin(self, new: list[Shard], now: Instant) -> list[Effect]:
         """These are loaded."""
+        assert all(self.shards.loaded.get(shard.partition) is shard for shard in new)
         effects = self.markers.loaded(new, now)
         if self.shards.loaded:
             self.expiring.begin(now)

@@ -41,10 +41,12 @@ class Expiring:
         effects: list[Effect] = []
         if self.next_abort <= now:
             self.next_abort = after(now, self.config.abort_interval_ms)
+            assert self.next_abort > now
             for shard in list(self.shards.loaded.values()):
                 effects += self.abort_late(shard, now)
         if self.next_removal <= now:
             self.next_removal = after(now, self.config.remove_interval_ms)
+            assert self.next_removal > now
             for shard in list(self.shards.loaded.values()):
                 effects += self.remove_idle(shard, now)
         return effects

@@ -147,6 +147,7 @@ def no_offsets(request: OffsetFetchRequest, version: int) -> OffsetFetchResponse
 
 
 def hidden_offsets(topic: OffsetFetchRequestTopic, error: ErrorCode) -> OffsetFetchResponseTopic:
+    assert error is not ErrorCode.NONE, "a row without an error would look like success"
     rows = tuple(
         OffsetFetchResponsePartition(partition_index=index, committed_offset=-1, error_code=error)
         for index in topic.partition_indexes
@@ -155,6 +156,7 @@ def hidden_offsets(topic: OffsetFetchRequestTopic, error: ErrorCode) -> OffsetFe
 
 
 def hidden_offsets_of_group(topic: OffsetFetchRequestTopics, error: ErrorCode) -> OffsetFetchResponseTopics:
+    assert error is not ErrorCode.NONE, "a row without an error would look like success"
     rows = tuple(
         OffsetFetchResponsePartitions(partition_index=index, committed_offset=-1, error_code=error)
         for index in topic.partition_indexes
@@ -181,6 +183,7 @@ def fetch_of_groups(node: NodePort, received: Received, rights: Rights) -> Verdi
             judged = [(topic, why_not_topic(node, received, rights, DESCRIBE, topic)) for topic in group.topics]
             kept.append(replace(group, topics=tuple(topic for topic, why in judged if why is None)))
             hidden.append([hidden_offsets_of_group(topic, why) for topic, why in judged if why is not None])
+    assert len(kept) == len(hidden) == len(request.groups) - len(refused), "each group is asked for or refused"
     if not kept:
         return [Reply(received.to, OffsetFetchResponse(groups=tuple(refused.values())))]
 

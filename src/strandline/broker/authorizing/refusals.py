@@ -82,6 +82,7 @@ def refused_whole(request: Any, error: ErrorCode, version: int) -> Message | Non
 
 
 def produced(topic: TopicProduceData, error: ErrorCode) -> TopicProduceResponse:
+    assert error is not ErrorCode.NONE, "a row without an error would look like success"
     rows = tuple(
         PartitionProduceResponse(index=p.index, error_code=error, base_offset=-1, error_message=message_of(error))
         for p in topic.partition_data
@@ -90,6 +91,7 @@ def produced(topic: TopicProduceData, error: ErrorCode) -> TopicProduceResponse:
 
 
 def committed(topic: OffsetCommitRequestTopic, error: ErrorCode) -> OffsetCommitResponseTopic:
+    assert error is not ErrorCode.NONE, "a row without an error would look like success"
     rows = tuple(
         OffsetCommitResponsePartition(partition_index=p.partition_index, error_code=error) for p in topic.partitions
     )
@@ -97,6 +99,7 @@ def committed(topic: OffsetCommitRequestTopic, error: ErrorCode) -> OffsetCommit
 
 
 def committed_in_txn(topic: TxnOffsetCommitRequestTopic, error: ErrorCode) -> TxnOffsetCommitResponseTopic:
+    assert error is not ErrorCode.NONE, "a row without an error would look like success"
     rows = tuple(
         TxnOffsetCommitResponsePartition(partition_index=p.partition_index, error_code=error) for p in topic.partitions
     )
@@ -104,6 +107,7 @@ def committed_in_txn(topic: TxnOffsetCommitRequestTopic, error: ErrorCode) -> Tx
 
 
 def described_log(topic: TopicPartitions, error: ErrorCode) -> TopicPartitionLogInfo:
+    assert error is not ErrorCode.NONE, "a row without an error would look like success"
     rows = tuple(
         PartitionLogInfo(partition=index, error_code=error, error_message=message_of(error))
         for index in topic.partitions
@@ -112,6 +116,7 @@ def described_log(topic: TopicPartitions, error: ErrorCode) -> TopicPartitionLog
 
 
 def not_found(key: str, error: ErrorCode) -> Coordinator:
+    assert error is not ErrorCode.NONE, "a row without an error would look like success"
     return Coordinator(
         key=key, node_id=NOBODY_AT, host="", port=NOBODY_AT, error_code=error, error_message=message_of(error)
     )

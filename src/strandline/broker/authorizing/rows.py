@@ -10,6 +10,7 @@ from strandline.wire.messages.transactions.describe_producers import PartitionRe
 
 
 def listed_offsets(topic: Any, error: ErrorCode) -> ListOffsetsTopicResponse:
+    assert error is not ErrorCode.NONE, "a row without an error would look like success"
     rows = tuple(
         ListOffsetsPartitionResponse(partition_index=p.partition_index, error_code=error) for p in topic.partitions
     )
@@ -17,6 +18,7 @@ def listed_offsets(topic: Any, error: ErrorCode) -> ListOffsetsTopicResponse:
 
 
 def deleted_records(topic: Any, error: ErrorCode) -> DeleteRecordsTopicResult:
+    assert error is not ErrorCode.NONE, "a row without an error would look like success"
     rows = tuple(
         DeleteRecordsPartitionResult(partition_index=p.partition_index, low_watermark=-1, error_code=error)
         for p in topic.partitions
@@ -25,11 +27,13 @@ def deleted_records(topic: Any, error: ErrorCode) -> DeleteRecordsTopicResult:
 
 
 def end_offsets(topic: Any, error: ErrorCode) -> OffsetForLeaderTopicResult:
+    assert error is not ErrorCode.NONE, "a row without an error would look like success"
     rows = tuple(EpochEndOffset(partition=p.partition, error_code=error) for p in topic.partitions)
     return OffsetForLeaderTopicResult(topic=topic.topic, partitions=rows)
 
 
 def producers(topic: Any, error: ErrorCode) -> TopicResponse:
+    assert error is not ErrorCode.NONE, "a row without an error would look like success"
     rows = tuple(
         PartitionResponse(partition_index=index, error_code=error, error_message=message_of(error))
         for index in topic.partition_indexes

@@ -67,6 +67,7 @@ def on_cluster(*operations: AclOperation) -> Judge:
 
 def on_one(*needs: tuple[AclOperation, ResourceType, str]) -> Judge:
     """Each of these operations, on the resource that a field of the request names."""
+    assert all(resource_type in FAILED_BY_TYPE for _, resource_type, _ in needs)
     assert needs
 
     def judge(node: NodePort, received: Received, rights: Rights) -> Verdict:
@@ -104,6 +105,7 @@ def on_each(
     """A list in the request, each entry about one resource, and its answer a list, too. `unless`: who may do this on
     the cluster may all of it."""
     error = FAILED_BY_TYPE[resource_type]
+    assert answer_field in getattr(answers, "__struct_fields__", ()), "refused rows have a place in the answer"
 
     def judge(node: NodePort, received: Received, rights: Rights) -> Verdict:
         del node

@@ -35,9 +35,11 @@ class InternalTopics:
         )
 
     def leads(self, topic: str, partition: int) -> LeaderEpoch | None:
+        assert topic in INTERNAL_TOPICS
         return self.replicas.leads(topic, partition)
 
     def is_committed(self, topic: str, partition: int) -> bool:
+        assert topic in INTERNAL_TOPICS
         hosted = self.replicas.host.partitions.named(topic, partition)
         return hosted is None or type(hosted.role) is not Leader or not hosted.role.is_end_unknown
 

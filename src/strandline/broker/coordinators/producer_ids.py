@@ -83,6 +83,7 @@ class ProducerIds:
         match event:
             case Answered(message=AllocateProducerIdsResponse(error_code=ErrorCode.NONE) as answer) if is_block(answer):
                 self.block = range(answer.producer_id_start, answer.producer_id_start + answer.producer_id_len)
+                assert 0 <= self.block.start < self.block.stop <= ID_END
                 self.next_try = now if len(self.waiting) > len(self.block) else NEVER
                 return self.hand_out(now)
             case _:

@@ -41,6 +41,7 @@ class PartitionReader:
                     self.scrubber.host.fail(self.hosted.directory, error)
                     more, reached = 0, Reached.DAMAGE
                 size += more
+        assert size >= bytes_max or reached is not Reached.MORE, "a part is full, or it is the last one for now"
         return Part(found, size, reached)
 
     def read_on(self, limit: int, found: list[Replayed], now: Instant) -> tuple[int, Reached]:
@@ -48,6 +49,7 @@ class PartitionReader:
         before = place.position
         try:
             checked = check(log, segment, before, place.offset, self.end, limit)
+            assert checked.position >= before, "a reader never goes back"
             size = checked.position - before
             buffer = segment.file.read(before, size) if size else b""
         finally:

@@ -83,6 +83,7 @@ class Containment:
         if len(self.silent) >= KINDS_MAX:
             self.silent.clear()
         self.silent[kind] = (after(now, REPORT_PAUSE_MS), 0)
+        assert len(self.silent) <= KINDS_MAX
         text = f"{name_of(event)} from {event.caller.named} on {event.caller.listener} raised; nothing was changed"
         if is_new:
             text += f"\n{trace_of(error, hides=event.to.api_key in SECRET_APIS)}"

@@ -24,6 +24,8 @@ def answer(node: NodePort, received: Received, now: Instant) -> list[Effect]:
                 error = futures.alter(TopicPartition(topic.name, index), wanted.path, now)
                 row = AlterReplicaLogDirPartitionResult(partition_index=index, error_code=error)
                 rows.setdefault(topic.name, []).append(row)
+    asked = sum(len(topic.partitions) for wanted in request.dirs for topic in wanted.topics)
+    assert sum(map(len, rows.values())) == asked, "each replica has its row"
     results = tuple(
         AlterReplicaLogDirTopicResult(topic_name=name, partitions=tuple(found)) for name, found in rows.items()
     )

@@ -32,6 +32,7 @@ def answer(node: NodePort, received: Received, now: Instant) -> list[Effect]:
 
 
 def resources(image: Image, wanted: AclFilter) -> tuple[DescribeAclsResource, ...]:
+    assert why_invalid_filter(wanted) is None, "refused before"
     found: dict[tuple[int, str, int], list[AclDescription]] = {}
     for acl in sorted((acl for acl in image.acl_ids if wanted.matches(acl)), key=astuple):
         resource = (acl.resource_type, acl.resource_name, acl.pattern_type)

@@ -38,6 +38,7 @@ def answer(node: NodePort, received: Received, now: Instant) -> list[Effect]:
             response = DescribeClientQuotasResponse(error_code=error, error_message=message, entries=None)
             return [Reply(received.to, response)]
         wanted[component.entity_type] = component
+    assert len(wanted) == len(request.components), "each type once"
     entries = tuple(
         EntryData(
             entity=tuple(EntityData(entity_type=kind, entity_name=name) for kind, name in entity),

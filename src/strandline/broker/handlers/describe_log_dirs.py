@@ -56,6 +56,7 @@ def answer(node: NodePort, received: Received, now: Instant) -> list[Effect]:
     assert lying.keys() <= known, "each log lies in a directory that is described"
     results = [describe(node, log_dir, lying.get(log_dir.path, []), log_dir in closed) for log_dir in directories.live]
     results += [offline(log_dir) for log_dir in directories.offline.values()]
+    assert len({row.log_dir for row in results}) == len(results), "each directory is described once"
     results.sort(key=lambda row: row.log_dir)
     return [Reply(received.to, DescribeLogDirsResponse(results=tuple(results)))]
 
@@ -104,6 +105,7 @@ def out_of_sync(leader: Leader) -> tuple[FollowerOutOfSync, ...]:
 
 def lacking(log: Log, node: NodeId, state: ReplicaState) -> FollowerOutOfSync:
     """In offsets: where a cleaner was at work there are fewer records."""
+    assert state.log_end_offset >= 0, "what it has is known"
     has = max(state.log_end_offset, log.log_start_offset)
     try:
         lag_bytes = log.bytes_from(has)

@@ -36,6 +36,7 @@ def answer(node: NodePort, received: Received, now: Instant) -> list[Effect]:
     ]
     limit = max(1, min(request.limit, LIMIT_MAX))
     latest = nlargest(limit, enumerate(found), key=lambda row: (row[1].time_ms, row[0]))
+    assert len(latest) == min(limit, len(found)), "the latest, and how many others there are"
     response = DescribeLossesResponse(
         node_id=node.me,
         losses=tuple(with_acknowledgement(loss, node.image) for _, loss in reversed(latest)),

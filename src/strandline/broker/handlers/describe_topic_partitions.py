@@ -37,6 +37,7 @@ def answer(node: NodePort, received: Received, now: Instant) -> list[Effect]:
     most = node.config.integer("max.request.partition.size.limit")
     limit = max(1, min(most, request.response_partition_limit))
     topics, cursor = page(node, names, first, limit)
+    assert topics or cursor is None, "each page gets on"
     return [Reply(received.to, DescribeTopicPartitionsResponse(topics=tuple(topics), next_cursor=cursor))]
 
 

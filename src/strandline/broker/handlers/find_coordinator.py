@@ -28,6 +28,7 @@ def answer(node: NodePort, received: Received, now: Instant) -> list[Effect]:
     if name is not None and node.image.topic_named(name) is None:
         effects = node.create_missing_topics([name], now)
     found = [find(node, received, name, key) for key in keys]
+    assert batched or len(found) == 1, "older versions name one key"
     if batched:
         effects.append(Reply(received.to, FindCoordinatorResponse(coordinators=tuple(found))))
     else:

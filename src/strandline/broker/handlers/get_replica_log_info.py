@@ -44,6 +44,7 @@ def answer(node: NodePort, received: Received, now: Instant) -> list[Effect]:
             row = refused(at, ErrorCode.REQUEST_LIMIT_REACHED, f"a request may ask for {PARTITIONS_MAX} partitions")
         else:
             row = with_damage(row_of(host, at, uncleanly), repairs.first_of(at))
+        assert row.partition == at.partition, "also if it is refused"
         topics.setdefault(at.topic_id, []).append(row)
     rows = tuple(
         TopicPartitionLogInfo(topic_id=topic_id, partition_log_info=tuple(found)) for topic_id, found in topics.items()

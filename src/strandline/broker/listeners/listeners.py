@@ -21,6 +21,9 @@ class ListenerConfig(Value, frozen=True):
     host: str  # empty: not said
     port: int  # 0: any free port
 
+    def __post_init__(self) -> None:
+        assert self.name and 0 <= self.port < 65536
+
     @property
     def endpoint(self) -> Endpoint:
         return Endpoint(self.host, self.port)

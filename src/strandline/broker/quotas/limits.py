@@ -26,6 +26,9 @@ class Quota(Value, frozen=True):
     user: str  # who shares it: ABSENT if that does not matter
     client_id: str
 
+    def __post_init__(self) -> None:
+        assert self.limit > 0, "no quota lets nothing through"
+
 
 class Limits:
     """The quotas of users and client ids, by kind."""

@@ -87,6 +87,7 @@ def partitions_of(topic: Topic | None) -> int:
 
 def with_rows(message: Any, rows: tuple[Any, ...]) -> Any:
     """The same request, about these topics."""
+    assert rows, "a request about nothing may mean all of it"
     is_by_name = isinstance(message, DeleteTopicsRequest) and bool(message.topic_names)
     return replace(message, topic_names=rows) if is_by_name else replace(message, topics=rows)
 

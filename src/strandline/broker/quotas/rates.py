@@ -43,6 +43,7 @@ class Rate:
         oldest = now // self.window_ms - self.count + 1
         while self.windows and self.windows[0][0] < oldest:
             self.total -= self.windows.popleft()[1]
+        assert len(self.windows) <= self.count
         if not self.windows:
             self.total = 0.0  # exactly: sums of fractions drift
 

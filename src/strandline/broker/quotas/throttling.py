@@ -51,6 +51,11 @@ class QuotaConfig(Value, frozen=True):
     mutation_window_ms: int = 1000  # controller.quota.window.size.seconds
     default_partitions: int = 1  # num.partitions
 
+    def __post_init__(self) -> None:
+        assert self.window_count > 0 and self.window_ms > 0
+        assert self.mutation_window_count > 0 and self.mutation_window_ms > 0
+        assert self.default_partitions > 0
+
 
 class Pending(Struct):
     """A request that has no answer yet."""
@@ -156,6 +161,8 @@ class ClientQuotas:
             allowed.append(row)
             if cost:
                 bucket.record(cost, quota.limit, now)
+        assert len(allowed) + len(refused) == len(wanted.rows), "each topic is allowed or refused"
+        assert bool(refused) == (longest_ms > 0), "who is refused must wait"
         return allowed, refused, longest_ms if wanted.is_strict else bucket.throttle_ms(quota.limit, now)
 
     def creatable(
@@ -264,6 +271,7 @@ class ClientQuotas:
         if now < self.next_purge:
             return
         self.next_purge = after(now, self.config.window_count * self.config.window_ms)
+        assert self.next_purge > now
         self.rates = {at: rate for at, rate in self.rates.items() if not rate.is_idle(now)}
         self.buckets = {at: bucket for at, bucket in self.buckets.items() if not bucket.is_idle(now)}
 

@@ -57,9 +57,11 @@ class Instance(Struct):
         return self.has_asked or self.pushed_at == LONG_AGO or now - self.pushed_at >= self.interest.interval_ms
 
     def asked(self, now: Instant) -> None:
+        assert now >= max(self.asked_at, self.pushed_at), "time does not go back"
         self.asked_at, self.has_asked, self.last_error = now, True, ErrorCode.NONE
 
     def pushed(self, now: Instant) -> None:
+        assert now >= max(self.asked_at, self.pushed_at), "time does not go back"
         self.pushed_at, self.has_asked = now, False
 
 
@@ -75,11 +77,13 @@ class Instances:
         instance = self.by_id.pop(instance_id, None)
         if instance is not None:
             self.by_id[instance_id] = instance
+            assert now >= instance.heard_at, "time does not go back"
             instance.heard_at = now
         return instance
 
     def put(self, instance: Instance) -> None:
         """In the place of one with the same id."""
+        assert instance.heard_at >= 0 and instance.interest.interval_ms > 0
         self.remove(instance.instance_id)
         if len(self.by_id) >= INSTANCES_MAX:
             self.remove(next(iter(self.by_id)))

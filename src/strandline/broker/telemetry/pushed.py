@@ -87,6 +87,7 @@ class PushedSeries:
             client.series[at] = None
             self.by_name.setdefault(name, {})[instance_id, labels] = point.value
             self.count += 1
+            assert self.count <= SERIES_MAX and len(client.series) <= OF_CLIENT_MAX
             return
         family = self.by_name[name]
         family[instance_id, labels] = point.value + (family[instance_id, labels] if point.is_delta else 0)
@@ -99,6 +100,7 @@ class PushedSeries:
             if not family:
                 del self.by_name[name]
         self.count -= len(client.series)
+        assert self.count >= 0
 
     def forget_silent(self, now: Instant) -> None:
         for instance_id, client in list(self.clients.items()):
@@ -158,4 +160,5 @@ def labels_of(labels: Labels) -> Labels:
         name = label_name(key[:LABEL_NAME_MAX])
         if name and text:
             found.setdefault(name, text[:LABEL_MAX])
+    assert len(found) <= LABELS_MAX
     return tuple(sorted(found.items()))

@@ -66,6 +66,7 @@ def interest_in(subscriptions: Iterable[Subscription], client: Mapping[str, str]
     found = [one for one in subscriptions if is_match(one.matches, client)]
     metrics = sorted({metric for one in found for metric in one.metrics})
     interval_ms = min((one.interval_ms for one in found), default=DEFAULT_INTERVAL_MS)
+    assert interval_ms > 0, "another interval is no subscription's"
     return Interest((ALL_METRICS,) if ALL_METRICS in metrics else tuple(metrics), interval_ms)
 
 
@@ -82,4 +83,5 @@ def subscription_id(interest: Interest, instance_id: Uuid) -> int:
     halves = int.from_bytes(instance_id[:8], "big") ^ int.from_bytes(instance_id[8:], "big")
     asked = crc32c(repr((interest.metrics, interest.interval_ms)).encode())
     number = asked ^ (halves >> 32) ^ (halves & 0xFFFF_FFFF)
+    assert 0 <= number < 1 << 32
     return number - (1 << 32) if number >> 31 else number

@@ -123,6 +123,7 @@ class Telemetry:
     def asked(self, received: Received, now: Instant) -> GetTelemetrySubscriptionsResponse:
         request: GetTelemetrySubscriptionsRequest = received.message
         instance = self.instance(request.client_instance_id, received, now)
+        assert instance.version == self.version, "it is asked for what is wanted now"
         if not instance.may_ask(now):
             self.throttled += 1
             return GetTelemetrySubscriptionsResponse(error_code=E.THROTTLING_QUOTA_EXCEEDED)
@@ -185,6 +186,7 @@ class Telemetry:
     def instance(self, instance_id: Uuid, received: Received, now: Instant) -> Instance:
         """The client's, with what it is asked for now. A new id if it has none yet."""
         known = self.instances.heard(instance_id, now)
+        assert known is None or known.instance_id == instance_id
         if instance_id == ZERO_UUID:
             instance_id = self.new_id()
         attributes = self.attributes_of(instance_id, received)
@@ -229,6 +231,7 @@ class Telemetry:
             self.pushed.forget_silent(now)
             due = min(self.instances.next_silent(), self.pushed.next_silent())
             self.purge_at = due if due == NEVER else max(due, after(now, PURGE_MS))
+            assert self.purge_at > now
         return []
 
     def check(self) -> None:

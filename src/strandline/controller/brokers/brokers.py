@@ -143,6 +143,10 @@ class Next(Value, frozen=True):
     shutting_down: bool = False
     should_shut_down: bool = False
 
+    def __post_init__(self) -> None:
+        assert self.fenced or not self.should_shut_down, "who may stop leads nothing any more"
+        assert not (self.shutting_down and self.should_shut_down), "it goes on waiting, or stops"
+
 
 def plan_heartbeat(request: BrokerHeartbeatRequest, basis: Basis) -> Plan:
     why = basis.why_stale(request.broker_id, request.broker_epoch)

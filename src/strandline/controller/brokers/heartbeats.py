@@ -53,6 +53,7 @@ class Heartbeats:
         """A sign of life of the registered incarnation; `connection` None when a session is opened on trust."""
         assert node >= 0
         self.ends[node] = after(now, self.config.session_timeout_ms)
+        assert self.ends[node] > now
         if connection is not None:
             self.probing.pop(node, None)
             self.connections[connection] = node

@@ -100,6 +100,7 @@ class Recoveries:
         before = self.partitions.get(at)
         self.partitions[at] = recovery = Recovery(strategy, ends, cause, designated, is_manual=True)
         recovery.interrupted = before.interrupted if before is not None and before.is_manual else before
+        assert recovery.interrupted is None or not recovery.interrupted.is_manual, "of two by hand the later one counts"
         self.is_due = True
 
     def give_up(self, at: TopicIdPartition) -> None:
@@ -172,6 +173,7 @@ class Recoveries:
         effects += self.inquiries.ask(wanted, basis.image.brokers)
         ends = (recovery.ends for recovery in self.partitions.values() if recovery.ends > basis.now)
         self.next_end = min(ends, default=NEVER)
+        assert self.next_end > basis.now, "what is over has been decided, or waits for answers"
         return changes, effects
 
     def consider(self, at: TopicIdPartition, topic: Topic, partition: Partition, basis: Basis) -> Iterator[Effect]:

@@ -69,6 +69,7 @@ def plan_create_acls(request: CreateAclsRequest, basis: Basis) -> Plan:
         error, message = (E.NONE, None) if why is None else why
         results.append(AclCreationResult(error_code=error, error_message=message))
     assert len(results) == len(request.creations)
+    assert not ids.keys() & basis.image.acl_ids.keys(), "an ACL is there once"
     records = tuple(acl_record(acl_id, acl) for acl, acl_id in ids.items())
     return Plan(records, CreateAclsResponse(results=tuple(results)))
 
@@ -121,6 +122,7 @@ def plan_delete_acls(request: DeleteAclsRequest, basis: Basis) -> Plan:
         deleted |= dict.fromkeys(found)
         results.append(DeleteAclsFilterResult(matching_acls=tuple(map(matching_acl, found))))
     assert len(results) == len(request.filters)
+    assert deleted.keys() <= image.acl_ids.keys()
     records = tuple(RemoveAccessControlEntryRecord(id=image.acl_ids[acl]) for acl in deleted)
     return Plan(records, DeleteAclsResponse(filter_results=tuple(results)))
 

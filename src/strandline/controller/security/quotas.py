@@ -130,6 +130,7 @@ def why_not_a_quota(keys: Mapping[str, str], key: str, value: float) -> str | No
 
 
 def refuse_alter_quotas(request: AlterClientQuotasRequest, error: ErrorCode) -> AlterClientQuotasResponse:
+    assert error is not ErrorCode.NONE
     return AlterClientQuotasResponse(
         entries=tuple(
             EntryDataResponse(error_code=error, error_message=message_of(error), entity=entry.entity)

@@ -105,6 +105,7 @@ def why_unacceptable(change: ScramCredentialUpsertion) -> str | None:
 
 
 def record_of(change: Change) -> UserScramCredentialRecord | RemoveUserScramCredentialRecord:
+    assert change.name and change.mechanism in MECHANISMS, "refused before"
     if isinstance(change, ScramCredentialDeletion):
         return RemoveUserScramCredentialRecord(name=change.name, mechanism=change.mechanism)
     mechanism, salted = MECHANISMS[change.mechanism], bytes(change.salted_password)
@@ -114,6 +115,7 @@ def record_of(change: Change) -> UserScramCredentialRecord | RemoveUserScramCred
 def refuse_alter_credentials(
     request: AlterUserScramCredentialsRequest, error: ErrorCode
 ) -> AlterUserScramCredentialsResponse:
+    assert error is not ErrorCode.NONE
     return AlterUserScramCredentialsResponse(
         results=tuple(
             AlterUserScramCredentialsResult(user=user, error_code=error, error_message=message_of(error))

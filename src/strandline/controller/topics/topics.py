@@ -133,6 +133,7 @@ def plan_named(topic: CreatableTopic, basis: Basis) -> Refusal | list[Replicas]:
             return Refusal(E.INVALID_REPLICA_ASSIGNMENT, why)
         factor = len(entry.broker_ids)
         assigned[index] = tuple(NodeId(node) for node in entry.broker_ids)
+    assert assigned, "else the controller chooses"
     if sorted(assigned) != list(range(len(assigned))):
         return Refusal(E.INVALID_REPLICA_ASSIGNMENT, "partitions should be a consecutive 0-based integer sequence")
     return [assigned[index] for index in range(len(assigned))]
@@ -140,6 +141,7 @@ def plan_named(topic: CreatableTopic, basis: Basis) -> Refusal | list[Replicas]:
 
 def plan_placed(topic: CreatableTopic, limit: int, basis: Basis) -> Refusal | list[Replicas]:
     """The controller chooses the replicas."""
+    assert not topic.assignments, "else the request names the replicas"
     if topic.replication_factor < DEFAULT or topic.replication_factor == 0:
         return Refusal(
             E.INVALID_REPLICATION_FACTOR, "Replication factor must be larger than 0, or -1 to use the default value."
@@ -152,6 +154,7 @@ def plan_placed(topic: CreatableTopic, limit: int, basis: Basis) -> Refusal | li
         factor = basis.config.default_replication_factor
     if count > limit:
         return Refusal(E.POLICY_VIOLATION, "Excessively large number of partitions per request.")
+    assert 0 < count <= limit and factor > 0, "refused before"
     candidates = places(basis)
     why = why_not_placed(factor, candidates)
     return (
@@ -221,6 +224,7 @@ def plan_delete_topics(request: DeleteTopicsRequest, basis: Basis, version: int)
             result = DeletableTopicResult(name=outcome.name, topic_id=outcome.topic_id)
         results.append(result)
     assert len(results) == len(named)
+    assert records.keys() <= basis.image.topics.keys(), "a topic is deleted once, and was there"
     return Plan(tuple(records.values()), DeleteTopicsResponse(responses=tuple(results)))
 
 

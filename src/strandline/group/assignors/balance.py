@@ -86,6 +86,7 @@ class Balance:
                 heapreplace(heap, (load + 1, member))
                 held[member] = held.get(member, 0) + 1
                 self.loads[member] += 1
+            assert sum(held.values()) == self.partitions[topic], "each partition has a place"
 
     def level(self, topic: int) -> bool:
         """Single moves, from the member with the most partitions to the one with the fewest. Was there one?"""
@@ -135,6 +136,7 @@ class Balance:
     def reach(self, top: int, among: set[int]) -> dict[int, tuple[int, int] | None]:
         """The members that chains from those with `top` partitions reach: (member before, topic), nearest first."""
         parents: dict[int, tuple[int, int] | None] = {m: None for m in sorted(among) if self.loads[m] == top}
+        assert parents, "somebody has the most"
         queue, seen = list(parents), set[int]()
         for member in queue:
             self.budget -= len(self.topics_of[member])

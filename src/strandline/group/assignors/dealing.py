@@ -48,6 +48,7 @@ def by_racks(present: Present, pool: Sequence[tuple[Uuid, int]], racks: frozense
         if cut is None:
             cut = cuts[all_of] = all_of & racks
         groups.setdefault(cut, deque()).append((topic, partition))
+    assert sum(map(len, groups.values())) == len(pool), "each partition is in one of them"
     return groups
 
 
@@ -63,6 +64,7 @@ def deal_by_rack(present: Present, groups: Groups, room: Sequence[int], spare: S
                 else:
                     member = spares[rack].popleft()
                     extras -= 1
+                    assert extras >= 0
                 dealt.append((*groups[racks].popleft(), member))
     assert extras >= 0
     left_room = Counter(member for queue in rooms.values() for member in queue)
@@ -70,6 +72,7 @@ def deal_by_rack(present: Present, groups: Groups, room: Sequence[int], spare: S
     members = in_order(room, left_room)
     members += [member for member in spare if member in left_spare][:extras]
     left = sorted(partition for group in groups.values() for partition in group)
+    assert len(left) == len(members), "each partition finds a member"
     return dealt + [(*partition, member) for partition, member in zip(left, members, strict=True)]
 
 
@@ -80,6 +83,7 @@ def in_order(room: Sequence[int], left: Counter[int]) -> list[int]:
         if left[member]:
             left[member] -= 1
             found.append(member)
+    assert not any(left.values()), "what is left was in the room"
     return found[::-1]
 
 
@@ -87,6 +91,7 @@ def queues(present: Present, members: Sequence[int]) -> dict[str | None, deque[i
     found: dict[str | None, deque[int]] = {}
     for member in members:
         found.setdefault(present.members[member].rack, deque()).append(member)
+    assert sum(map(len, found.values())) == len(members)
     return found
 
 
@@ -132,6 +137,7 @@ def fill(capacity: dict[Node, dict[Node, int]]) -> None:
             path.append(parents[path[-1]])
         steps = list(zip(path[1:], path, strict=False))
         amount = min(capacity[start][end] for start, end in steps)
+        assert amount > 0, "each way carries something"
         for start, end in steps:
             capacity[start][end] -= amount
             capacity[end][start] = capacity[end].get(start, 0) + amount

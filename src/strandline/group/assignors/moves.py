@@ -43,6 +43,7 @@ class Exchanges:
         ]
         self.distance = [0] * len(self.edges)
         self.parents = [-1] * len(self.edges)
+        assert self.first_number <= len(self.edges) == self.first_number + numbers
         self.dirty: dict[int, None] = dict.fromkeys(range(len(self.edges)))
 
     def from_member(self, member: int, load: int) -> list[tuple[int, int]]:
@@ -66,6 +67,7 @@ class Exchanges:
         exchanges, or if the budget is used up. `renew` comes next."""
         edges, distance, parents = self.edges, self.distance, self.parents
         cost = 0
+        assert budget > 0 and all(parent == -1 for parent in parents), "a search begins anew"
         while self.dirty and cost < budget:
             following: dict[int, None] = {}
             for node in self.dirty:
@@ -84,6 +86,7 @@ class Exchanges:
 
     def renew(self, steps: Steps, before: dict[int, int], loads: Sequence[int]) -> None:
         """These exchanges were made. `before`: the members of them, and the numbers of partitions that they had."""
+        assert {member for _, giver, taker in steps for member in (giver, taker)} == before.keys()
         changed = {self.first_topic + topic for topic, _, _ in steps}
         for member, load in before.items():
             if loads[member] != load:
@@ -125,4 +128,5 @@ def cycles_of(parents: list[int], ends: Iterable[int]) -> list[list[int]]:
             while (node := parents[node]) != cycle[0]:
                 cycle.append(node)
             found.append(cycle)
+            assert len(set(cycle)) == len(cycle), "each node once"
     return found

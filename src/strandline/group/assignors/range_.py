@@ -20,6 +20,7 @@ def assign_ranges(spec: GroupSpec) -> Assignment:
     target: Assignment = {name: {} for name in sorted(spec.members)}
     for (subscribers, partitions), topics in co_partitioned(spec).items():
         ranges = cut(partitions, len(subscribers))
+        assert len(ranges) == len(subscribers), "a range for each"
         for name, (start, end) in zip(by_rack(spec, subscribers, ranges, topics), ranges, strict=True):
             if start < end:
                 share = frozenset(range(start, end))
@@ -52,6 +53,7 @@ def cut(partitions: int, members: int) -> list[tuple[int, int]]:
     """(start, end) of one range for each member; the first ones are longer by one."""
     size, longer = divmod(partitions, members)
     starts = [number * size + min(number, longer) for number in range(members + 1)]
+    assert starts[0] == 0 and starts[-1] == partitions, "each partition is in one range"
     return list(pairwise(starts))
 
 
@@ -59,6 +61,7 @@ def by_rack(
     spec: GroupSpec, subscribers: tuple[str, ...], ranges: list[tuple[int, int]], topics: list[Uuid]
 ) -> list[str]:
     """The subscribers in the order of the ranges that they get. It is their own order if racks make no difference."""
+    assert len(subscribers) == len(ranges)
     waiting: dict[str, list[str]] = {}  # by rack, the last one first
     for name in reversed(subscribers):
         waiting.setdefault(spec.members[name].rack or "", []).append(name)
@@ -73,12 +76,14 @@ def by_rack(
         if place not in taken and waiting[rack]:
             taken[place] = waiting[rack].pop()
     chosen = set(taken.values())
+    assert len(chosen) == len(taken), "no member gets two ranges"
     others = (name for name in subscribers if name not in chosen)
     return [taken[place] if place in taken else next(others) for place in range(len(ranges))]
 
 
 def replicas_by_rack(topics: list[TopicSpec], start: int, end: int) -> dict[str, int]:
     """How many partitions of these ranges have a replica in each rack."""
+    assert 0 <= start <= end
     found: dict[str, int] = {}
     for topic in topics:
         for racks in topic.racks[start:end]:

@@ -45,6 +45,7 @@ def assign_equally(present: Present) -> None:
     spare = [member for member, load in enumerate(loads) if load <= low] if extras else []
     pool = [(topic, partition) for topic in present.topics for partition in sorted(present.free[topic])]
     present.give(deal(present, pool, [member for _, member in room], spare))
+    assert all(low <= sum(map(len, held.values())) <= low + 1 for held in present.held), "as even as it can be"
 
 
 def assign_by_subscription(present: Present) -> None:
@@ -62,3 +63,4 @@ def assign_by_subscription(present: Present) -> None:
             pool = [(topic, partition) for partition in sorted(present.free[topic])]
             room = [m for m in sorted(counts) for _ in range(counts[m] - owned.get(m, 0))]
             present.give(deal(present, pool, room, ()))
+        assert not present.free[topic], "each partition has a member"

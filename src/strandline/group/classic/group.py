@@ -140,6 +140,7 @@ class Group:
 
     def invite(self, member_id: str, ends: Instant) -> None:
         """The id is handed out, and counts as a member to come until `ends`."""
+        assert member_id not in self.pending, "it is handed out once"
         assert member_id not in self.members, "an id is new"
         self.pending[member_id] = Deadline(self.timers, partial(self.invitation_due, member_id))
         self.pending[member_id].set(ends)
@@ -175,6 +176,7 @@ class Group:
         return effects + self.prepare_rebalance(now, said(member, f"{why}: {asked.reason}" if asked.reason else why))
 
     def change_protocols(self, member: Member, protocols: dict[str, bytes]) -> None:
+        assert protocols, "who supports none is refused"
         self.support.remove(member.protocols)
         self.support.add(protocols)
         member.protocols = protocols
@@ -271,6 +273,7 @@ class Group:
             return []
         if all(m.member_id != self.leader for m in joined):
             self.leader = joined[0].member_id  # a static leader that is away could not assign anything
+        assert self.joined == len(joined)
         assert self.leader in self.members
         self.protocol = vote(list(self.members.values()))
         self.end_phase_at(Instant(now + self.longest_rebalance_ms()))

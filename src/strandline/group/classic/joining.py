@@ -33,6 +33,7 @@ class Joining:
         if why is not None:
             return [Reply(received.to, JoinGroupResponse(error_code=why, member_id=request.member_id))]
         protocols = {p.name: bytes(p.metadata) for p in request.protocols}
+        assert protocols, "who supports none is refused"
         instance_id = request.group_instance_id
         if instance_id is not None and instance_id in group.static and not request.member_id:
             new = self.member(self.new_id(instance_id), received, request, protocols)
@@ -103,7 +104,9 @@ class Joining:
 
     def new_id(self, prefix: str) -> str:
         raw = Uuid(self.rng.randbytes(16)).hex()
-        return f"{prefix}-{raw[:8]}-{raw[8:12]}-{raw[12:16]}-{raw[16:20]}-{raw[20:]}"
+        made = f"{prefix}-{raw[:8]}-{raw[8:12]}-{raw[12:16]}-{raw[16:20]}-{raw[20:]}"
+        assert len(made) <= len(prefix) + MADE_ID_LENGTH, "records have room for it"
+        return made
 
 
 def why_too_large(request: JoinGroupRequest, client_id: str) -> ErrorCode | None:

@@ -22,6 +22,7 @@ class Support:
         assert self.members > 0
         self.members -= 1
         for name in protocols:
+            assert self.supporters[name] > 0
             self.supporters[name] -= 1
             if not self.supporters[name]:
                 del self.supporters[name]
@@ -29,6 +30,7 @@ class Support:
     def is_fitting(self, protocols: Collection[str], without: Collection[str] | None) -> bool:
         """Do all members support one of these? `without`: not asked is the one that supports these."""
         own, others = without or (), self.members - (without is not None)
+        assert others >= 0
         return any(self.supporters[name] - (name in own) == others for name in protocols)
 
     def check(self, of_members: Collection[Collection[str]]) -> None:

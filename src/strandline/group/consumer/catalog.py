@@ -32,6 +32,7 @@ def facts_of(image: Image, names: Iterable[str]) -> Facts:
             for p in sorted(topic.partitions)
             if racks
         ]
+        assert not rows or len(rows) == len(topic.partitions), "racks of each partition, or of none"
         found[name] = TopicFacts(topic.topic_id, len(topic.partitions), tuple(rows))
     return found
 

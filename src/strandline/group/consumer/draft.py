@@ -45,6 +45,8 @@ class Draft:
 
     def replace(self, old: Member, new: Member) -> None:
         """A static member has another id from now on."""
+        assert old.instance_id is not None and new.instance_id == old.instance_id, "static members alone are replaced"
+        assert new.member_id not in self.members, "no member takes the place of two"
         group_id = self.group.group_id
         target = self.target.get(old.member_id, {})
         self.remove(old.member_id)
@@ -138,6 +140,7 @@ class Draft:
         }
         topics = {topic.topic_id: TopicSpec(topic.partitions, topic.racks) for topic in facts.values()}
         found = ASSIGNORS[self.assignor()](GroupSpec(members, topics))
+        assert found.keys() == self.members.keys(), "each member has a target, perhaps an empty one"
         for member_id in self.members:
             given = {topic_id: them for topic_id, them in found.get(member_id, {}).items() if them}
             known = self.target.get(member_id)

@@ -90,6 +90,7 @@ class ConsumerGroup:
     def apply(self, key: ConsumerGroupKey, value: ConsumerGroupValue | None) -> bool:
         """Replay one record of this group, except for the tombstone that removes it. False: no group can have such a
         record, and it was skipped."""
+        assert key.group == self.group_id, "of this group"
         if value is not None and not is_sane(value):
             return False
         match key, value:
@@ -134,6 +135,7 @@ class ConsumerGroup:
     def put(self, member: Member) -> None:
         """A partition that another member had goes to this one. Only a log that was compacted while a tombstone was
         pending, or that somebody else wrote, says such a thing; and there the later record is right."""
+        assert member.member_id, "no record is about a member without an id"
         old = self.members.get(member.member_id)
         if old is not None:
             self.release(old)
@@ -159,12 +161,14 @@ class ConsumerGroup:
                 assert self.owners[topic_id].pop(partition) == member.member_id, "its owner"
                 if not self.owners[topic_id]:
                     del self.owners[topic_id]
+        assert self.members[member.member_id] is member, "what it has now"
         if member.instance_id is not None and self.static.get(member.instance_id) == member.member_id:
             del self.static[member.instance_id]
 
     def forget(self, member: Member) -> None:
         self.release(member)
         del self.members[member.member_id]
+        assert self.static.get(member.instance_id or "") != member.member_id
 
     def check(self) -> None:
         owners: dict[tuple[Uuid, int], str] = {}

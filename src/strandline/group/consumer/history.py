@@ -18,4 +18,5 @@ class History:
     def note(self, phase: str, now: Instant) -> None:
         """A rebalance may have many states on its way. It is one phase."""
         if phase != self.phase:
+            assert self.since is None or now >= self.since, "time does not go back"
             self.phase, self.since = phase, now

@@ -51,6 +51,9 @@ class Refused(Value, frozen=True):
     error: ErrorCode
     message: str
 
+    def __post_init__(self) -> None:
+        assert self.error is not ErrorCode.NONE
+
 
 class Plan(Value, frozen=True):
     """`answer` may leave when `records`, and all earlier ones of the group, are committed."""
@@ -125,6 +128,7 @@ class Planner:
         self, request: ConsumerGroupHeartbeatRequest, before: Member, after: Member
     ) -> ConsumerGroupHeartbeatResponse:
         """A member that says everything is told everything; else only what has changed."""
+        assert after.member_id == request.member_id
         has_subscription = request.subscribed_topic_names is not None or request.subscribed_topic_regex is not None
         says_all = request.rebalance_timeout_ms != -1 and has_subscription and request.topic_partitions is not None
         # guard: lost-answer-not-repeated
@@ -234,6 +238,7 @@ def static_holder(group: ConsumerGroup, instance_id: str, member_id: str) -> Mem
     if holder != member_id:
         why = f"Static member {member_id} with instance id {instance_id} was fenced by member {holder}."
         return Refused(ErrorCode.FENCED_INSTANCE_ID, why)
+    assert group.members[holder].instance_id == instance_id
     return group.members[holder]
 
 
@@ -244,6 +249,7 @@ def unknown_member(group: ConsumerGroup, member_id: str) -> Refused:
 def why_fenced(member: Member, epoch: int, owned: Partitions | None) -> Refused | None:
     """Who comes with epoch 0 has given up everything. Who comes with the epoch before may not have got the answer that
     had the new one: then it owns nothing beyond what it has."""
+    assert epoch >= 0, "who leaves is not asked for it"
     if epoch in (0, member.epoch):  # guard: older-member-epoch-accepted
         return None
     is_newer = epoch > member.epoch

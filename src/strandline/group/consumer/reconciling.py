@@ -58,6 +58,7 @@ def towards(
             assigned.setdefault(topic_id, {})[partition] = target_epoch
         else:
             must_wait = True
+    assert all(assigned.values()), "no topic without partitions"
     return replace(
         member,
         state=MemberState.UNRELEASED_PARTITIONS if must_wait else MemberState.STABLE,
@@ -71,6 +72,7 @@ def towards(
 def revoking_unsubscribed(member: Member, subscribed: frozenset[Uuid]) -> Member:
     """It still has what it must give back. If it has changed its subscription meanwhile, there is more of that."""
     kept, lost = parted(member.assigned, lambda topic_id, _: topic_id in subscribed)
+    assert member.state is MemberState.UNREVOKED_PARTITIONS
     if not lost:
         return member
     revoking: dict[Uuid, Mapping[int, int]] = dict(member.revoking)

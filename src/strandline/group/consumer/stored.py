@@ -95,6 +95,7 @@ def partitions_of(rows: Iterable[Any]) -> Partitions:
 
 def held_of(rows: Iterable[r.CurrentTopicPartitions], member_epoch: int) -> Held:
     """A record without the epochs of its partitions is of Kafka before 4.2: the member's own epoch stands for them."""
+    assert member_epoch >= AWAY, "others are not read"
     found: dict[Uuid, dict[int, int]] = {}
     for row in rows:
         epochs = row.assignment_epochs
@@ -117,6 +118,7 @@ def metadata_record(group_id: str, epoch: int, metadata_hash: int) -> Record:
 
 
 def member_record(group_id: str, member: Member) -> Record:
+    assert member.member_id, "no record is about a member without an id"
     return (
         r.ConsumerGroupMemberMetadataKey(group=group_id, member_id=member.member_id),
         r.ConsumerGroupMemberMetadataValue(
@@ -134,6 +136,8 @@ def member_record(group_id: str, member: Member) -> Record:
 
 
 def current_record(group_id: str, member: Member) -> Record:
+    assert AWAY <= member.epoch < EPOCH_END and AWAY <= member.previous_epoch < EPOCH_END
+    assert not member.revoking or member.state is MemberState.UNREVOKED_PARTITIONS, "it gives back, and is known to"
     return (
         r.ConsumerGroupCurrentMemberAssignmentKey(group=group_id, member_id=member.member_id),
         r.ConsumerGroupCurrentMemberAssignmentValue(
@@ -172,6 +176,7 @@ def target_record(group_id: str, member_id: str, target: Partitions) -> Record:
 
 def target_epoch_record(group_id: str, epoch: int, now_ms: int = 0) -> Record:
     """`now_ms`: when the assignment was computed; 0: it was not, since the group is empty."""
+    assert 0 <= epoch < EPOCH_END and now_ms >= 0
     return (
         r.ConsumerGroupTargetAssignmentMetadataKey(group=group_id),
         r.ConsumerGroupTargetAssignmentMetadataValue(assignment_epoch=epoch, assignment_timestamp=now_ms),
@@ -180,6 +185,7 @@ def target_epoch_record(group_id: str, epoch: int, now_ms: int = 0) -> Record:
 
 def regex_record(group_id: str, regex: str, topics: Iterable[str], now_ms: int) -> Record:
     """The version stays 0, which is older than all metadata: another coordinator resolves the expression again."""
+    assert regex and now_ms >= 0
     return (
         r.ConsumerGroupRegularExpressionKey(group=group_id, regular_expression=regex),
         r.ConsumerGroupRegularExpressionValue(topics=tuple(sorted(topics)), version=0, timestamp=now_ms),

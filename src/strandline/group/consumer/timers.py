@@ -53,11 +53,13 @@ class Timers:
             self.set((REBALANCE, *at), after(now, max(member.rebalance_timeout_ms, 0)))
 
     def forget(self, group_id: str, member_id: str) -> None:
+        assert group_id and member_id
         for kind in (SESSION, JOIN, SYNC):
             self.stop(kind, group_id, member_id)
         self.stop_rebalance((group_id, member_id))
 
     def begin_if_absent(self, kind: int, group_id: str, member: Member, now: Instant) -> None:
+        assert kind in (JOIN, SYNC) and member.classic is not None, "others have no such deadline"
         if (kind, group_id, member.member_id) not in self.ends:
             self.set((kind, group_id, member.member_id), after(now, max(member.rebalance_timeout_ms, 0)))
 
@@ -104,6 +106,7 @@ class Timers:
                 found.setdefault(key[1], []).append(key)
         self.resumes = after(now, 1)
         self.alarm.set(max(self.deadline(), self.resumes))
+        assert self.resumes > now, "the rest is looked at later, not at once"
         return found, entries_max - left
 
     def end(self) -> None:

@@ -78,6 +78,7 @@ def records_of(
         rows = tuple(member_row(member, protocol, image) for member in members)
     except Corrupt:
         return None  # no classic member can have joined so: another writer's record
+    assert len({row.member_id for row in rows}) == len(rows), "each member once"
     value = GroupMetadataValue(
         protocol_type=PROTOCOL_TYPE,
         # No member has a later epoch. Those that have this one join again with what they have; others are fenced.

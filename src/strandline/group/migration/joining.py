@@ -66,6 +66,7 @@ def plan_join(
         return before
     is_new = before.member_id not in draft.members
     after = updated(before, request, subscription, caller)
+    assert after.member_id == member_id and after.classic is not None
     if is_new or after != before:
         draft.records.append(member_record(group.group_id, after))
     assignor = draft.assignor()

@@ -64,6 +64,7 @@ def upgraded(group: Group, config: GroupConfig, image: Image) -> ConsumerGroup |
         made.put(must_give_back(member, claimed))
     made.epoch = made.target_epoch = group.generation  # guard: upgrade-begins-anew
     made.check()
+    assert made.members.keys() == group.members.keys(), "nobody is lost on the way"
     return made
 
 
@@ -135,6 +136,7 @@ def with_one_owner(members: list[tuple[Member, Partitions]]) -> list[tuple[Membe
 
 
 def first_of(wanted: Iterable[tuple[Uuid, int]], taken: set[tuple[Uuid, int]], epoch: int) -> Held:
+    assert epoch >= 0, "a generation"
     found: dict[Uuid, dict[int, int]] = {}
     for at in wanted:
         if at not in taken:
@@ -144,6 +146,7 @@ def first_of(wanted: Iterable[tuple[Uuid, int]], taken: set[tuple[Uuid, int]], e
 
 
 def must_give_back(member: Member, claimed: Held) -> Member:
+    assert all(claimed.values()), "no topic without partitions"
     if not claimed:  # guard: upgrade-forgets-what-members-still-own
         return member
     return replace(member, state=MemberState.UNREVOKED_PARTITIONS, revoking=claimed)
@@ -154,6 +157,7 @@ def creation_records(group: ConsumerGroup) -> list[Record]:
     order."""
     if not group.members and not group.epoch:
         return []
+    assert group.target.keys() == group.members.keys(), "each member has a target"
     group_id, members = group.group_id, group.members.values()
     return [
         *(member_record(group_id, member) for member in members),

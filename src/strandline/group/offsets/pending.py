@@ -41,6 +41,7 @@ class Pending:
 
     def forget(self, key: Key, record_offset: int) -> None:
         """There is a tombstone at `record_offset`."""
+        assert record_offset >= 0, "a tombstone is in the log"
         for producer_id in list(self.holders.get(key, ())):
             offsets = self.by_producer[producer_id]
             if offsets[key].record_offset < record_offset:
@@ -54,6 +55,7 @@ class Pending:
         holders.remove(producer_id)
         if not holders:
             del self.holders[key]
+            assert self.groups[key[0]] > 0
             self.groups[key[0]] -= 1
             if not self.groups[key[0]]:
                 del self.groups[key[0]]

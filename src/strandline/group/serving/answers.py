@@ -161,6 +161,7 @@ def named(
             unknown.append(topic)
         else:
             wanted.append((name, topic.partition_indexes))
+    assert len(wanted) + len(unknown) == len(topics)
     return wanted, unknown
 
 
@@ -170,6 +171,7 @@ def of_no_topic(topic: OffsetFetchRequestTopics) -> OffsetFetchResponseTopics:
 
 
 def offset_row(index: int, offset: CommittedOffset, error: ErrorCode) -> OffsetFetchResponsePartitions:
+    assert error is ErrorCode.NONE or offset is NO_OFFSET, "who gets an error gets no offset"
     return OffsetFetchResponsePartitions(
         partition_index=index,
         committed_offset=offset.offset,
@@ -281,6 +283,7 @@ def coordinator_error(error: ErrorCode) -> ErrorCode:
 def membership_error(error: ErrorCode) -> ErrorCode:
     """The same for writes of a group itself, whose size is not the fault of the member that asks."""
     found = coordinator_error(error)
+    assert (found is ErrorCode.NONE) == (error is ErrorCode.NONE), "a failure stays one"
     return ErrorCode.UNKNOWN_SERVER_ERROR if found is ErrorCode.INVALID_COMMIT_OFFSET_SIZE else found
 
 

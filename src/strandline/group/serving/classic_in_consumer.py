@@ -186,6 +186,7 @@ class ClassicInConsumer:
         joins; but perhaps nobody speaks that protocol, since the policy keeps the group from going back."""
         if not group.is_stale or group.regexes or not self.heartbeats.is_proven(shard):
             return []
+        assert group.members, "one of them is heard"
         draft = Draft(group, self.config, self.topics.image)
         draft.renew(must=False)
         if draft.records:
@@ -212,6 +213,7 @@ class ClassicInConsumer:
     ) -> list[Effect]:
         """Members of the consumer protocol can be sent away, too: administrators do that."""
         is_one = received.to.api_version < LEAVE_TOGETHER
+        assert not is_one or len(leaving) == 1, "an older request names one member"
         found = [leaver(group, identity) for identity in leaving]
         rows = tuple(
             left(identity, who if isinstance(who, ErrorCode) else ErrorCode.NONE)
@@ -240,6 +242,7 @@ def named(group: ConsumerGroup, member_id: str, instance_id: str | None) -> Memb
     holder = group.static.get(instance_id)
     if holder is None:
         return ErrorCode.UNKNOWN_MEMBER_ID
+    assert group.members[holder].instance_id == instance_id
     return group.members[holder] if holder == member_id else ErrorCode.FENCED_INSTANCE_ID
 
 
@@ -257,6 +260,7 @@ def why_left(identity: MemberIdentity) -> str:
 
 
 def refusal(received: Received, why: ErrorCode) -> list[Effect]:
+    assert why is not ErrorCode.NONE
     return [Reply(received.to, JoinGroupResponse(error_code=why, member_id=received.message.member_id))]
 
 

@@ -50,6 +50,7 @@ class Committing:
 
         def done(error: ErrorCode, base_offset: int, now: Instant) -> list[Effect]:
             assert all(shard.committing[key] > 0 for key in keys), "it was under way"
+            assert error is not ErrorCode.NONE or base_offset >= 0, "what is committed is in the log"
             shard.committing -= Counter(keys)
             if error is ErrorCode.NONE:
                 note_commit(shard, request, now)

@@ -177,6 +177,7 @@ class ConsumerHeartbeats:
         leaves: Mapping[str, str] = NOBODY,
     ) -> tuple[ErrorCode, list[Effect]]:
         """An error: nothing has changed, and `then` is not called. `leaves`: whom this removes, and why."""
+        assert group_id and records, "a write has records, of one group"
         proof = shard.proofs.setdefault(group_id, Proof())
         number = proof.begin()
 
@@ -197,6 +198,7 @@ class ConsumerHeartbeats:
     def forget_if_complete(self, shard: Shard, group_id: str, proof: Proof) -> None:
         if proof.is_complete and shard.proofs.get(group_id) is proof:
             del shard.proofs[group_id]
+            assert not proof.waiting, "each is answered before it is forgotten"
 
     def follow(
         self, shard: Shard, group_id: str, records: Records, now: Instant, leaves: Mapping[str, str]
@@ -205,6 +207,7 @@ class ConsumerHeartbeats:
         effects: list[Effect] = []
         was = shard.consumer(group_id)
         gone = [(was.members[member_id], why) for member_id, why in leaves.items()] if was else []
+        assert was is not None or not leaves, "members leave a group that there is"
         protocols = {} if was is None else {m.member_id: protocols_of(m) for m in was.members.values() if m.classic}
         changed: dict[str, None] = {}
         for key, value in records:
@@ -299,6 +302,7 @@ class ConsumerHeartbeats:
         group = shard.consumer(group_id)
         assert group is not None, "a member that is gone has no deadline"
         member_ids = list(dict.fromkeys(member_id for _, _, member_id in keys))
+        assert member_ids and group.members.keys() >= set(member_ids), "a member that is gone has no deadline"
         records = self.without(group, member_ids, now)
         leaves = {key[2]: why_removed(group.members[key[2]], key[0], self.session_ms(group_id)) for key in keys}
         error, effects = self.write(shard, group_id, records, lambda _: [], now, leaves)

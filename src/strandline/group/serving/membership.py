@@ -65,6 +65,7 @@ class Membership:
         error, effects = self.shards.write_through(shard, group_tombstones(consumers), now, lambda error, at: [])
         if error is not ErrorCode.NONE:
             return membership_error(error), effects
+        assert shard.groups[request.group_id] is consumers, "it is still there"
         del shard.groups[request.group_id]
         return None, effects
 

@@ -50,6 +50,7 @@ class OffsetDeletion:
             whole = OffsetDeleteResponse(error_code=failed) if failed else answer(request, verdicts)
             return [Reply(received.to, whole)]
 
+        assert shard.knows(request.group_id) and len(set(doomed)) == len(doomed)
         tombstones = self.retention.tombstones(shard, request.group_id, doomed, with_group=False)
         return self.retention.forget(shard, tombstones, now, done)
 

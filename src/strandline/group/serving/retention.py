@@ -67,6 +67,7 @@ class Retention:
             for shard in self.shards.loaded.values():
                 self.sweep(shard, with_old=True)
             self.next_step = now
+            assert self.next_check > now, "it is looked at again, later"
         return self.go_on(now) if self.next_step <= now else []
 
     def sweep(self, shard: Shard, *, with_old: bool = False) -> None:
@@ -144,6 +145,7 @@ class Retention:
 
         def done(error: ErrorCode, base_offset: int, now: Instant) -> list[Effect]:
             nonlocal is_refused
+            assert base_offset >= 0 or error is not ErrorCode.NONE, "what is committed is in the log"
             is_refused = base_offset < 0
             for at, (key, _) in enumerate(tombstones):
                 if error is ErrorCode.NONE and isinstance(key, OffsetCommitKey):

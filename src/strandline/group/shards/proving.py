@@ -40,6 +40,7 @@ class Proof:
         assert number == self.written, "the last one"
         self.under_way.remove(number)
         self.written -= 1
+        assert self.proven <= self.written, "what was not written is not committed"
 
     def wait(self, then: Then) -> None:
         assert not self.is_complete and not self.is_in_doubt

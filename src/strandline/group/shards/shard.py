@@ -155,10 +155,12 @@ class Shard:
             if must_rejoin(value):
                 self.rejoining.append(group)
             done += MEMBER_BYTES * (1 + len(value.members))
+            assert can_be(value), "others are skipped when they are read"
         if done < limit:
             for producer_id, commits in self.late:
                 self.transaction_ended(producer_id, commits=commits)
             self.late = []
+            assert not self.records, "all groups are restored before transactions end"
         return done
 
     def begin_sessions(self, limit: int, now: Instant, session_ms: Callable[[str], int]) -> int:
@@ -199,6 +201,7 @@ class Shard:
     def forget_offset(self, group_id: str, at: tuple[str, int], record_offset: int) -> None:
         """There is a tombstone at `record_offset`."""
         self.pending.forget((group_id, *at), record_offset)
+        assert record_offset >= 0, "a tombstone is in the log"
         offsets = self.offsets.get(group_id, {})
         offsets.pop(at, None)
         if not offsets:
@@ -206,6 +209,7 @@ class Shard:
 
     def marker_committed(self, producer_id: int, offset: int, *, commits: bool) -> None:
         """It may lie in what is, or was, read: then it counts there."""
+        assert offset >= 0 and producer_id >= 0, "a marker is in the log, and of a producer"
         if offset >= self.end:
             self.transaction_ended(producer_id, commits=commits)
 
@@ -215,6 +219,7 @@ class Shard:
             if commits:  # guard: aborted-offsets-count
                 offsets = self.offsets.setdefault(group_id, {})
                 there = offsets.get((topic, partition))
+                assert committed.record_offset >= 0, "an offset is pending once its record is written"
                 if there is None or there.record_offset < committed.record_offset:
                     offsets[topic, partition] = committed
 

@@ -59,6 +59,7 @@ class GroupShards(Shards[Shard]):
     def give_up(self, gone: Iterable[Shard], now: Instant) -> list[Effect]:
         """In steps: the members of what is `gone`, and of what was before, are sent away."""
         for shard in gone:
+            assert self.loaded.get(shard.partition) is not shard, "nobody asks it any more"
             shard.timers.end()
             for group in shard.groups.values():
                 if isinstance(group, Group):  # what waits in others waits for a write, which has failed

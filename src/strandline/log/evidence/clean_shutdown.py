@@ -69,7 +69,9 @@ class Marker(msgspec.Struct, frozen=True, rename="camel"):
 
 
 def checksum(logs: tuple[Left, ...], offline: Mapping[str, tuple[Left, ...]]) -> int:
-    return 1 + crc32(msgspec.json.encode(logs + tuple(row for rows in offline.values() for row in rows)))
+    found = 1 + crc32(msgspec.json.encode(logs + tuple(row for rows in offline.values() for row in rows)))
+    assert found > 0, "0 says that nothing is known"
+    return found
 
 
 def write_clean_shutdown(
@@ -98,6 +100,7 @@ def write_clean_shutdown(
 def take_clean_shutdown(disk: Disk, place: Place) -> Stop | None:
     """Remove the markers, durably; None unless they are all of the same stop, and of all that stopped then. What lies
     in a directory that is back stands, in doubt, beside the logs of one that stopped."""
+    assert place.directories, "a node has a log directory"
     found: dict[str, Marker] = {}
     for directory, directory_id in place.directories:
         path = f"{directory}/{FILE}"
@@ -113,6 +116,7 @@ def take_clean_shutdown(disk: Disk, place: Place) -> Stop | None:
     if len(set(epochs)) != 1 or any(marker.directory_ids != together for marker in found.values()):
         return None
     logs = {directory: marker.logs for directory, marker in found.items()}
+    assert found, "a stop has left one marker at least"
     first, marker = next(iter(found.items()))
     for _, directory_id in place.directories:
         logs[first] += marker.offline.get(uuid_text(directory_id), ())
@@ -133,6 +137,7 @@ def as_it_was(place: Place, marker: Marker) -> Place:
     """At the stop: a directory that was offline then, and is back, was a dead one."""
     there = tuple(row for row in place.directories if uuid_text(row[1]) not in marker.offline)
     dead = place.dead + len(place.directories) - len(there)
+    assert dead >= place.dead
     return Place(place.cluster_id, place.node_id, there, dead)
 
 

@@ -51,6 +51,7 @@ class Directories:
 
     def take_news(self) -> list[tuple[LogDir, DiskError]]:
         news, self.news = self.news, []
+        assert not any(self.is_live(log_dir) for log_dir, _ in news), "what has failed stays offline"
         return news
 
     @property

@@ -113,6 +113,7 @@ class Repairs:
         if len(self.known) >= DAMAGED_MAX:
             return []
         self.known[place] = Repair(hosted, segment, damage)
+        assert len(self.known) <= DAMAGED_MAX
         self.damaged += 1
         what = f"offsets {damage.start} to {damage.end - 1} cannot be read"
         where = f"{segment.path} is damaged at byte {damage.position}"
@@ -138,6 +139,7 @@ class Repairs:
             repair.due = Instant(now + min(RETRY_MS << min(repair.rounds, 10), RETRY_MAX_MS))
             repair.rounds += 1
             effects += self.ask(repair, now)
+        assert self.asked is not None or not self.known or not self.wake.done, "it is asked again some time"
         return effects
 
     def others(self, hosted: Hosted) -> list[NodeId]:

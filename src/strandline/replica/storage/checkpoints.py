@@ -135,6 +135,7 @@ class Checkpoints:
         return [Save(path, content, CheckpointSaved(log_dir), self.disk.saves(path))]
 
     def save_now(self, log_dir: LogDir, file: str, offsets: Offsets) -> bool:
+        assert all(offset >= 0 for offset in offsets.values()), log_dir.path
         return self.write_now(log_dir, file, format_offsets(offsets), offsets)
 
     def write_now(self, log_dir: LogDir, file: str, content: bytes, names: Iterable[TopicPartition]) -> bool:

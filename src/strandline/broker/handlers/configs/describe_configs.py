@@ -88,6 +88,7 @@ def describe(
             rows = of_subscription(node, name)
         case kind:
             return refused(resource, ErrorCode.INVALID_REQUEST, f"Unsupported resource type: {kind}")
+    assert len({row.key.name for row in rows}) == len(rows), "each key is described once"
     wanted = resource.configuration_keys
     return DescribeConfigsResult(
         error_code=ErrorCode.NONE,

@@ -35,6 +35,7 @@ def answer(node: NodePort, received: Received, now: Instant) -> list[Effect]:
         wanted = (CLIENT_METRICS_RESOURCE,)
     if not set(wanted) <= set(LISTED):
         return [Reply(received.to, ListConfigResourcesResponse(error_code=ErrorCode.UNSUPPORTED_VERSION))]
+    assert wanted and set(wanted) <= set(LISTED), "nothing asked for means all of them"
     resources = [
         ConfigResource(resource_name=name, resource_type=kind)
         for kind in LISTED

@@ -231,6 +231,7 @@ class Futures:
             if must_wait:
                 continue  # taking over waits for the disk, so it is done once in a step
             copied = future.copy(self.host, hosted, STEP_BYTES if is_next else left, now)
+            assert copied >= 0
             self.rate.record(copied, now)
             left -= copied
             is_live = hosted.role is not None and self.host.directories.is_live(future.directory)
@@ -285,6 +286,7 @@ class Futures:
         assert future.log.log_end_offset == hosted.log.log_end_offset, hosted.name
         storage, new = self.storage, future.directory
         name, old, old_log = hosted.name, hosted.directory, hosted.log
+        assert old.path != new.path, "else the move has ended"
         if not self.save_checkpoints(hosted, future):
             return []
         try:
@@ -295,6 +297,7 @@ class Futures:
         del self.moving[hosted.at]
         storage.flushing.forget(hosted.at)
         hosted.move(log, new)
+        assert hosted.directory.path == new.path and hosted.at not in self.moving
         storage.deleted.delete(old_log, old, name, hosted.at)
         self.assignments.lies(hosted.at, new.directory_id, self.known(hosted.at))
         return [Report("info", f"{name} has moved from {old.path} to {new.path}")]
