@@ -243,9 +243,9 @@ CLASSIC, CONSUMER = "classic", "consumer"  # Kafka's types of groups
 
 
 def listed(
-    groups: Sequence[Group | ConsumerGroup], loners: Sequence[str], request: ListGroupsRequest
+    groups: Sequence[Group | ConsumerGroup], simple_groups: Sequence[str], request: ListGroupsRequest
 ) -> tuple[ListedGroup, ...]:
-    """`loners` are groups that only ever committed offsets."""
+    """`simple_groups` are groups that only ever committed offsets."""
     states = {s.lower() for s in request.states_filter}
     types = {t.lower() for t in request.types_filter}
     rows = [
@@ -254,7 +254,7 @@ def listed(
         else (g.group_id, g.protocol_type or "", g.state.value, CLASSIC)
         for g in groups
     ]
-    rows += [(group_id, "", State.EMPTY.value, CLASSIC) for group_id in loners]
+    rows += [(group_id, "", State.EMPTY.value, CLASSIC) for group_id in simple_groups]
     return tuple(
         ListedGroup(group_id=group_id, protocol_type=kind, group_state=state, group_type=type_)
         for group_id, kind, state, type_ in rows
