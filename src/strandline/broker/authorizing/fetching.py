@@ -67,6 +67,7 @@ class FetchSessions:
     def begin_anew(self, received: Received, rights: Rights) -> Verdict:
         """The client names all of its partitions in its next Fetch. Its own session is over."""
         request: FetchRequest = received.message
+        assert request.session_epoch > FULL_EPOCH, "it goes on with a session"
         earlier = self.permitted.get(request.session_id)
         gone = FetchResponse(error_code=ErrorCode.FETCH_SESSION_ID_NOT_FOUND)
         if earlier is None or (earlier.principal, earlier.host) != (rights.principal, rights.host):
@@ -103,6 +104,7 @@ def refused_row(node: NodePort, topic: FetchTopic, rights: Rights, *, by_id: boo
 
 def served_alone(received: Received, refused: list[FetchableTopicResponse]) -> Verdict:
     """Without what is refused, and without a session; the one that it names ends."""
+    assert refused, "else it is served as it is"
     request: FetchRequest = received.message
     names = {(row.topic, row.topic_id) for row in refused}
     kept = tuple(topic for topic in request.topics if (topic.topic, topic.topic_id) not in names)

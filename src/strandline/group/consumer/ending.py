@@ -25,5 +25,6 @@ def own_tombstones(group: ConsumerGroup) -> list[Record]:
 
 def tombstones_of_all(group: ConsumerGroup) -> list[Record]:
     """With its members."""
+    assert group.members, "an empty group ends without them"
     members = [record for member_id in group.members for record in member_tombstones(group.group_id, member_id)]
     return [*members, *own_tombstones(group)]

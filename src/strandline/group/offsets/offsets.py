@@ -95,6 +95,7 @@ def batch_of(
     transaction they are."""
     drafts = [(now, encode_key(key), None if value is None else encode_value(value), ()) for key, value in records]
     assert drafts, "a batch has records"
+    assert producer is None or min(producer) >= 0, "a transaction has a producer"
     if producer is None:
         return bytearray(build(drafts))
     return bytearray(build(drafts, producer_id=producer[0], producer_epoch=producer[1], transactional=True))
