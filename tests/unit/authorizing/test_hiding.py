@@ -42,6 +42,7 @@ from strandline.wire.messages.groups.offset_delete import (
 from strandline.wire.messages.groups.offset_fetch import (
     OffsetFetchRequest,
     OffsetFetchRequestGroup,
+    OffsetFetchRequestTopic,
     OffsetFetchRequestTopics,
 )
 from strandline.wire.messages.own.get_replica_log_info import GetReplicaLogInfoRequest, TopicPartitions
@@ -359,6 +360,15 @@ def test_a_deletion_that_the_coordinator_rejects_as_a_whole_has_no_rows(
     assert ((answer.error_code, found) if answer.error_code else found) == (
         (expected, {}) if isinstance(expected, E) else expected
     )
+
+
+def test_offsets_that_the_coordinator_does_not_know_have_no_rows_beside_its_error() -> None:
+    """It is asked even if no topic may be described: as Kafka, and nobody coordinates it yet."""
+    node = OneNode()
+    node.allow(on_group(Op.DESCRIBE, "*"))
+    topics = (OffsetFetchRequestTopic(name="a", partition_indexes=(0,)),)
+    answer = node.ask(OffsetFetchRequest(group_id="g", topics=topics), 7)
+    assert (answer.error_code, answer.topics) == (E.COORDINATOR_NOT_AVAILABLE, ())
 
 
 def test_groups_that_may_not_be_described_are_not_listed() -> None:

@@ -135,8 +135,19 @@ def fetch_offsets(node: NodePort, received: Received, rights: Rights) -> Verdict
     if request.topics is None:
         return Split(received, lambda response: replace(response, topics=describable(response.topics, rights)))
     kept, refused = parted(request.topics, lambda topic: may_topic(rights, DESCRIBE, topic.name))
-    rows = [hidden_offsets(topic, TOPIC_DENIED) for topic in refused]
-    return with_rows(received, {"topics": kept}, OffsetFetchResponse, "topics", rows, any_left=bool(kept))
+    return unless_rejected(received, kept, tuple(hidden_offsets(topic, TOPIC_DENIED) for topic in refused))
+
+
+def unless_rejected(received: Received, kept: tuple[Any, ...], rows: tuple[Any, ...]) -> Verdict:
+    """The coordinator is asked even if no topic is left: it may reject the request as a whole, and then there are no
+    rows. `rows`: of the topics that it does not get."""
+    if not rows:
+        return received
+
+    def merge(response: Any) -> Any:
+        return response if response.error_code else replace(response, topics=(*response.topics, *rows))
+
+    return Split(replace(received, message=replace(received.message, topics=kept)), merge)
 
 
 def no_offsets(request: OffsetFetchRequest, version: int) -> OffsetFetchResponse:
@@ -207,21 +218,13 @@ def of_group(
 
 
 def delete_offsets(node: NodePort, received: Received, rights: Rights) -> Verdict:
-    """Delete on the group, and Read on each topic, as who commits offsets of it needs. The coordinator is asked even if
-    no topic is left: it may reject the request as a whole, and then there are no rows."""
+    """Delete on the group, and Read on each topic, as who commits offsets of it needs."""
     del node
     request: OffsetDeleteRequest = received.message
     if not may_group(rights, AclOperation.DELETE, request.group_id):
         return refuse(received, GROUP_DENIED)
     kept, refused = parted(request.topics, lambda topic: may_topic(rights, READ, topic.name))
-    if not refused:
-        return received
-    rows = tuple(kept_offsets(topic, TOPIC_DENIED) for topic in refused)
-
-    def merge(response: Any) -> Any:
-        return response if response.error_code else replace(response, topics=(*response.topics, *rows))
-
-    return Split(replace(received, message=replace(request, topics=kept)), merge)
+    return unless_rejected(received, kept, tuple(kept_offsets(topic, TOPIC_DENIED) for topic in refused))
 
 
 def kept_offsets(topic: OffsetDeleteRequestTopic, error: ErrorCode) -> OffsetDeleteResponseTopic:
