@@ -9,6 +9,7 @@ FOUND_AT_ONCE = {  # bugs, each with what is said of it
     "partition-given-before-it-is-released": "of another member",
     "revoked-before-it-is-reported": "has not given it back",
     "loaded-member-has-no-session": "which is silent for",
+    "classic-heartbeat-begins-no-session": "which is silent for",
     "heartbeat-answered-before-its-record-is-committed": "is not committed",
     "upgrade-forgets-assignments": "has not given it back",
     "downgrade-begins-anew": "which goes on as a classic group",

@@ -14,7 +14,7 @@ from strandline.base.errors import ErrorCode
 from strandline.base.ids import OFFSETS_TOPIC, Uuid
 from strandline.sim.clients.client import Life, Request, Stage
 from strandline.sim.clients.committer import Coordinated
-from strandline.sim.clients.heartbeating import LONG_MS, SILENT_MS, At, Habits
+from strandline.sim.clients.heartbeating import HURRIED_MS, LONG_MS, SILENT_MS, At, Habits
 from strandline.wire.messages.groups.consumer_protocol import (
     PROTOCOL_TYPE,
     ConsumerProtocolAssignment,
@@ -114,7 +114,7 @@ class Classical(Coordinated):
             if self.strategy == EAGER:
                 self.give_back(set(self.holds))
             self.joined_with = self.subscription, dict(self.topics)
-            joined = yield from self.ask(self.join_request(), 9, WAIT_MS)
+            joined = yield from self.ask_to_join()
             if joined is None or joined.error_code:
                 if joined is not None and joined.error_code == E.MEMBER_ID_REQUIRED:
                     self.member_id = joined.member_id
@@ -134,6 +134,18 @@ class Classical(Coordinated):
                 return False
             self.give_back(lost)
         return False
+
+    def ask_to_join(self) -> Asking:
+        """Now and then it does not wait: it asks what it has in the generation that it knows, perhaps before that is
+        committed, and joins again whatever it is told. Nobody forbids a client to do so."""
+        if self.epoch > 0 and self.rng.randrange(2):
+            coordinator = self.coordinator
+            joined = yield from self.ask(self.join_request(), 9, self.pause(*HURRIED_MS))
+            if joined is not None:
+                return joined
+            self.coordinator = coordinator
+            yield from self.ask(self.sync_request(()), 5, WAIT_MS)
+        return (yield from self.ask(self.join_request(), 9, WAIT_MS))
 
     def finish(self, lost: set[Named]) -> Asking:
         """It consumes for a while what it is to give back, and commits before it does. False: it was refused."""
@@ -161,16 +173,8 @@ class Classical(Coordinated):
         leads = joined.members and not joined.skip_assignment
         if leads and not (yield from self.look_at_all(joined.members)):
             return None
-        request = SyncGroupRequest(
-            group_id=self.group,
-            generation_id=self.generation,
-            member_id=self.member_id,
-            group_instance_id=self.habits.instance_id,
-            protocol_type=PROTOCOL_TYPE,
-            protocol_name=self.strategy,
-            assignments=assigned(joined.members, self.others, self.strategy) if leads else (),
-        )
-        synced = yield from self.ask(request, 5, WAIT_MS)
+        shares = assigned(joined.members, self.others, self.strategy) if leads else ()
+        synced = yield from self.ask(self.sync_request(shares), 5, WAIT_MS)
         if synced is None or synced.error_code:
             self.refused(None if synced is None else E(synced.error_code))
             return None
@@ -179,6 +183,17 @@ class Classical(Coordinated):
         lost = self.holds - self.given
         self.holds |= self.given
         return lost
+
+    def sync_request(self, shares: tuple[SyncGroupRequestAssignment, ...]) -> SyncGroupRequest:
+        return SyncGroupRequest(
+            group_id=self.group,
+            generation_id=self.generation,
+            member_id=self.member_id,
+            group_instance_id=self.habits.instance_id,
+            protocol_type=PROTOCOL_TYPE,
+            protocol_name=self.strategy,
+            assignments=shares,
+        )
 
     def look_at_all(self, members: tuple[JoinGroupResponseMember, ...]) -> Asking:
         """The leader assigns what others subscribe to, too."""

@@ -4,7 +4,7 @@ leader and a whole ISR, clients come through, replicas agree; then the histories
 
 from collections.abc import Sequence
 
-from strandline.base.ids import NOBODY, TRANSACTION_TOPIC, TopicPartition
+from strandline.base.ids import NOBODY, TRANSACTION_TOPIC, TopicPartition, Uuid
 from strandline.base.value import Value
 from strandline.history import atomicity, cycles
 from strandline.history.judge import judge, report
@@ -162,17 +162,22 @@ def why_no_progress(workloads: Sequence[Workload], before: Sequence[dict[str, in
 
 
 def await_stable_groups(world: World, workloads: Sequence[Workload]) -> None:
+    """And again after each of the last changes."""
     for workload in workloads:
         workload.become_steady()
 
+    def topics() -> dict[str, tuple[Uuid, int]]:
+        return {topic.name: (topic.topic_id, len(topic.partitions)) for topic in world.committed.image.topics.values()}
+
     def why_not() -> str | None:
         start_all(world)
-        topics = {
-            topic.name: (topic.topic_id, len(topic.partitions)) for topic in world.committed.image.topics.values()
-        }
-        return next((why for workload in workloads if (why := workload.why_not_stable(topics)) is not None), None)
+        there = topics()
+        return next((why for workload in workloads if (why := workload.why_not_stable(there)) is not None), None)
 
-    world.run_until("all groups have what they are to have", why_not, BOUND_MS)
+    is_changing = True
+    while is_changing:
+        world.run_until("all groups have what they are to have", why_not, BOUND_MS)
+        is_changing = sum(workload.changes_once_more(topics()) for workload in workloads) > 0  # each is asked
 
 
 def finish(world: World, clients: Sequence[Client]) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from strandline.base.ids import Uuid
 from strandline.sim.clients.admin import ERRANDS_MAX, Admin
-from strandline.sim.clients.classical import COOPERATIVE, EAGER, Classical
+from strandline.sim.clients.classical import COOPERATIVE, EAGER, SESSION_MS, Classical
 from strandline.sim.clients.client import Client, Life, Stage
 from strandline.sim.clients.heartbeating import At, Habits, Heartbeating
 from strandline.sim.clients.member import Member
@@ -17,7 +17,8 @@ FIRST_SIZE, LAST_SIZE = 3, 8  # of the growing topic
 BOTH = (GROWING, CHANGING)
 REGEX = "(gr|ch|ex).*"
 LATE = "extra-late"  # there is none before faults have ended
-LAST_CHANGES = 5
+LAST_CHANGES = 9
+QUIET_MS = SESSION_MS + 200  # longer than a session of any member
 EVEN, MIXED = "even", "mixed"  # groups of the consumer protocol
 MOVING = "moving"  # a group between both protocols
 
@@ -75,6 +76,7 @@ class Rebalancing(Workload):
         ]
         self.reshaper = Reshaper(self.stage, "xz", self.admin)
         self.changes = 0
+        self.quiet_until_ms = 0
         shared: dict[int, int] = {}
         classic = [Member(self.stage, name, "classic", GROWING, shared) for name in ("za", "zb")]
         self.turning = Turning(self.stage, "xt", "turning", GROWING)
@@ -108,8 +110,7 @@ class Rebalancing(Workload):
             one.become_steady()
 
     def why_not_stable(self, topics: Mapping[str, tuple[Uuid, int]]) -> str | None:
-        """They are at their targets, and once more after each of the last changes. Nobody comes or goes meanwhile,
-        which would make a group look at everything."""
+        """They are at their targets."""
         if not self.reshaper.is_done or self.admin.errands:
             return "topics are still changed"
         groups: dict[str, list[Heartbeating | Classical]] = {
@@ -127,11 +128,15 @@ class Rebalancing(Workload):
         counts = [len(member.owned) for member in self.members if member.group == EVEN]
         if max(counts) - min(counts) > 1:
             return f"{EVEN}: its members have {counts} partitions"
+        return "a session is not over" if self.stage.now_ms() < self.quiet_until_ms else None
+
+    def changes_once_more(self, topics: Mapping[str, tuple[Uuid, int]]) -> bool:
+        """Nobody else comes or goes meanwhile, which would make a group look at everything."""
         if self.changes == LAST_CHANGES:
-            return None
+            return False
         self.change(self.changes, topics)
         self.changes += 1
-        return "there is one more change"
+        return True
 
     def why_not_moved(self) -> str | None:
         for one in self.rolling:
@@ -148,13 +153,25 @@ class Rebalancing(Workload):
         elif number == 2:
             admin.errands.append(admin.add_partitions(GROWING, topics[GROWING][1] + 1))
         elif number == 3:
-            for place, one in enumerate(self.rolling):
-                one.roll(is_newer=place == 0)
+            self.roll(0)
+        elif number == 4:
+            self.roll(1)  # the others give it what they consume
+        elif number == 5:  # whoever sends heartbeats is a member all that time
+            self.quiet_until_ms = self.stage.now_ms() + QUIET_MS
+        elif number == 6:
+            self.roll(len(self.rolling))
+        elif number == 7:
+            self.roll(1)  # the others wait for what it gives them
         else:
             self.rolling[0].retire()  # the last one of the consumer protocol: the others have its partitions now
             for member in self.members:
                 if member.group == MIXED:
                     member.subscribe(BOTH if member.subscription == REGEX else REGEX)
+
+    def roll(self, newer: int) -> None:
+        """So many are to be of the consumer protocol, the others of the classic one."""
+        for place, one in enumerate(self.rolling):
+            one.roll(is_newer=place < newer)
 
 
 def why_not_at_target(

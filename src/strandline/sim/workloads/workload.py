@@ -67,6 +67,10 @@ class Workload(ABC):
         number of partitions."""
         return None
 
+    def changes_once_more(self, topics: Mapping[str, tuple[Uuid, int]]) -> bool:
+        """All is settled. True: somebody changes something, and all must be settled again."""
+        return False
+
     def progress(self) -> dict[str, int]:
         """Counters by client: each of them must grow once faults have ended."""
         done = {client.name: client.acked for client in self.writers if is_answered(client)}

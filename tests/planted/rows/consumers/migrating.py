@@ -82,6 +82,7 @@ MIGRATING: dict[str, Planted] = table(
         how=Swap("owned, subscribed", "{}, subscribed"),
         trap="KIP-848, KIP-429",
         harm="a partition is given away while a cooperative member consumes it",
+        seeds=(2, 2),
         plan=PLAN,
     ),
     Planted(
@@ -89,6 +90,7 @@ MIGRATING: dict[str, Planted] = table(
         how=Gives("False"),
         trap="KIP-848",
         harm="a classic member is not told to join again when what it waits for is free",
+        seeds=(2, 2),
         plan=PLAN,
     ),
     Planted(
@@ -96,13 +98,15 @@ MIGRATING: dict[str, Planted] = table(
         how=Instead("error, effects = ErrorCode.NONE, answer(ErrorCode.NONE)"),
         trap="an answer needs its record",
         harm="a classic member consumes what the next coordinator gives to another one",
-        plan=PLAN,
+        seeds=(2, 2),
+        plan="sync-answered-before-its-group-is-committed.json",
     ),
     Planted(
         name="classic-heartbeat-begins-no-session",
         how=SKIP,
         trap="KIP-848",
         harm="classic members are taken out although they send heartbeats",
+        seeds=(1, 1),
         plan=PLAN,
     ),
     Planted(

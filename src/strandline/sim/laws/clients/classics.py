@@ -11,6 +11,7 @@ Only members with real subscriptions are looked at: those of other workloads hav
 from typing import Any
 
 from strandline.base.effects import Received, Reply
+from strandline.base.errors import ErrorCode
 from strandline.base.ids import Uuid
 from strandline.sim.laws.clients.consumers import At, Consumers
 from strandline.sim.laws.clients.groups import Groups
@@ -66,6 +67,8 @@ class Classics:
         which = machine.name, machine.life, event.to.connection, event.to.sequence
         self.asked[which] = request, machine.clock.now()
         self.newest[group, request.member_id] = which
+        if type(request) is JoinGroupRequest:
+            self.promises.heard_by(machine).must_sync[group, request.member_id].append(machine.clock.now())
 
     def owned_by(self, machine: Machine, request: JoinGroupRequest) -> frozenset[At] | None:
         try:
@@ -79,16 +82,24 @@ class Classics:
         which = machine.name, machine.life, reply.to.connection, reply.to.sequence
         request, at_ms = self.asked.pop(which, (None, 0))
         answer: Any = reply.message
-        if request is None or answer.error_code or self.promises.leads(machine, request.group_id) is None:
+        if request is None or self.promises.leads(machine, request.group_id) is None:
             return
         whom = request.group_id, answer.member_id if type(request) is JoinGroupRequest else request.member_id
         heard = self.promises.heard_by(machine)
-        heard.members[whom] = max(heard.members.get(whom, 0), at_ms)
+        must_join = type(request) is not JoinGroupRequest and answer.error_code == ErrorCode.REBALANCE_IN_PROGRESS
+        if must_join:
+            heard.must_join[whom].append(machine.clock.now())
+        if not answer.error_code or (must_join and type(request) is HeartbeatRequest):
+            heard.members[whom] = max(heard.members.get(whom, 0), at_ms)
+        if answer.error_code:
+            return
         if type(request) is JoinGroupRequest:
             self.joined[whom] = answer.generation_id
-        if type(request) is not HeartbeatRequest:
-            heard.moved[whom] = max(heard.moved.get(whom, 0), at_ms)
+            heard.must_join[whom] = [told for told in heard.must_join[whom] if told >= at_ms]
+            if whom[1] != request.member_id:
+                heard.must_sync[whom].append(at_ms)
         if type(request) is SyncGroupRequest:
+            heard.must_sync[whom] = [asked for asked in heard.must_sync[whom] if asked >= at_ms]
             self.assigns(machine, request, answer, is_newest=self.newest.get(whom) == which)
 
     def assigns(

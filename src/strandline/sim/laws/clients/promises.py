@@ -12,6 +12,7 @@ Only the broker that leads by the committed metadata is asked: one that does not
 say what was so before.
 """
 
+from collections import defaultdict
 from typing import Any
 
 from strandline.base.effects import Received, Reply
@@ -43,9 +44,17 @@ class Heard:
     def __init__(self) -> None:
         self.since: dict[int, tuple[Any, int]] = {}  # by partition: the shard that it loaded, and when
         self.members: dict[Whom, int] = {}
-        self.moved: dict[Whom, int] = {}  # when they joined or synced last, of the classic protocol alone
+        # Of the classic protocol alone: when they were told to join and have not done so since; and joined, and have
+        # not synced since. Requests may overtake one another, so each counts.
+        self.must_join: defaultdict[Whom, list[int]] = defaultdict(list)
+        self.must_sync: defaultdict[Whom, list[int]] = defaultdict(list)
         self.leaving: set[Whom] = set()  # ids of members, and of instances
         self.judged: dict[str, int] = {}  # by group: up to which offset who is gone was judged
+
+    def is_late(self, whom: Whom, gone: Gone, since: int) -> bool:
+        """It has not joined in time, or not synced after that. Of one that was never answered it is not known."""
+        waits = [*self.must_join[whom], *self.must_sync[whom], *([] if whom in self.members else [since])]
+        return any(gone.time - at >= gone.patience_ms for at in waits)
 
 
 class Promises:
@@ -266,8 +275,8 @@ class Promises:
             return None
         if instance is not None and group.may_be_replaced(gone, instance):
             return None
-        if gone.is_classic and gone.time - max(heard.moved.get(whom, 0), since) >= gone.patience_ms:
-            return None  # it has not joined in time, or not synced after that
+        if gone.is_classic and heard.is_late(whom, gone, since):
+            return None
         last = gone.last
         if last is not None and last.state == UNREVOKED:
             asked = last.time if last.offset >= start else since  # an earlier coordinator had another clock
