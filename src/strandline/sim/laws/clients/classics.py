@@ -101,6 +101,18 @@ class Classics:
         if type(request) is SyncGroupRequest:
             heard.must_sync[whom] = [asked for asked in heard.must_sync[whom] if asked >= at_ms]
             self.assigns(machine, request, answer, is_newest=self.newest.get(whom) == which)
+        if type(request) is HeartbeatRequest:
+            self.is_content(machine, request)
+
+    def is_content(self, machine: Machine, request: HeartbeatRequest) -> None:
+        """The member has what it is to have, or waits for others."""
+        found = self.groups.log_of(machine, request.group_id)
+        group = None if found is None else found[0].consumers.get(request.group_id)
+        if group is None or request.member_id not in group.members():
+            return
+        assert machine.node is not None
+        why = group.why_rejoin(request.member_id, machine.node.image.topics)
+        assert why is None, f"{machine.name} does not tell {request.member_id} of {group.group_id} to join, {why}"
 
     def assigns(
         self, machine: Machine, request: SyncGroupRequest, answer: SyncGroupResponse, *, is_newest: bool

@@ -3,7 +3,7 @@
 It shares no code with the coordinator. Where that goes through what a record means, this looks up what stands there.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from typing import Any
 
 from strandline.base.ids import Uuid
@@ -130,6 +130,27 @@ class Consumers:
     def members(self) -> set[str]:
         return {key.member_id for key in self.last if isinstance(key, r.ConsumerGroupMemberMetadataKey)}
 
+    def why_rejoin(self, member_id: str, topics: Container[Uuid]) -> str | None:
+        """Why must a member of the classic protocol be told to join again? `topics`: those that there are."""
+        now, epoch = self.now_of(member_id), self.epochs[-1][1] if self.epochs else 0
+        if now is None or now.epoch < epoch:
+            return f"and the group is in epoch {epoch}"
+        if now.state == UNREVOKED:
+            return f"which must give back {sorted(now.revoking)}"
+        target = self.targets().get(member_id, frozenset())
+        lacks = {at for at in target - now.assigned if at[0] in topics}
+        others = [self.now_of(one) for one in self.members() - {member_id}]
+        taken = {at for one in others if one is not None for at in one.assigned | one.revoking}
+        return f"which lacks {sorted(lacks)}, and nobody has that" if lacks and not lacks & taken else None
+
+    def targets(self) -> dict[str, frozenset[At]]:
+        return {
+            key.member_id: flat(value.topic_partitions)
+            for key, value in self.last.items()
+            if isinstance(key, r.ConsumerGroupTargetAssignmentMemberKey)
+            and isinstance(value, r.ConsumerGroupTargetAssignmentMemberValue)
+        }
+
     def reached_below(self, committed: int) -> int:
         return next((epoch for offset, epoch in reversed(self.reached) if offset < committed), 0)
 
@@ -149,12 +170,7 @@ class Consumers:
         yield "the epoch", (epoch, topics), (group.epoch, group.metadata_hash)
         target: Any = last.get(r.ConsumerGroupTargetAssignmentMetadataKey(group=name))
         yield "the target's epoch", 0 if target is None else target.assignment_epoch, group.target_epoch
-        targets = {
-            key.member_id: flat(value.topic_partitions)
-            for key, value in last.items()
-            if isinstance(key, r.ConsumerGroupTargetAssignmentMemberKey)
-            and isinstance(value, r.ConsumerGroupTargetAssignmentMemberValue)
-        }
+        targets = self.targets()
         yield "the target", targets, {one: unfolded(them) for one, them in group.target.items()}
         regexes = {
             key.regular_expression: frozenset(value.topics)
