@@ -11,6 +11,7 @@ from strandline.sim.clients.committer import Coordinated
 from strandline.sim.clients.heartbeating import BE_BACK, LEAVES, Habits, Heartbeating
 from strandline.wire.messages.groups.list_groups import ListGroupsRequest
 
+AT_ONCE_MS, LATER_MS = (2, 20), (20, 400)
 Asking = Generator[Any, Any, Any]
 
 
@@ -25,6 +26,7 @@ class Rolling(Client):
         self.next: Heartbeating | Classical = self.older
         self.is_killed = False  # when it is to be the other one
         self.is_retired = False  # it leaves, and nothing comes in its place
+        self.must_restart = False  # with the protocol that it has, at once
         self.rolls = 0
 
     @property
@@ -42,6 +44,9 @@ class Rolling(Client):
     def retire(self) -> None:
         self.is_retired, self.is_killed = True, False
 
+    def restart(self) -> None:
+        self.must_restart, self.is_killed = True, False
+
     def become_steady(self) -> None:
         self.newer.is_steady = self.older.is_steady = True
 
@@ -58,7 +63,7 @@ class Rolling(Client):
         """Until it is to be the other one. Perhaps its process is killed then, in the middle of anything."""
         life, answer = member.live(), None
         while True:
-            must_end = self.next is not member or self.is_retired
+            must_end = self.next is not member or self.is_retired or self.must_restart
             if must_end and self.is_killed:
                 life.close()
                 return
@@ -70,8 +75,11 @@ class Rolling(Client):
             answer = yield wish
 
     def end(self, member: Heartbeating | Classical) -> Asking:
-        self.rolls += 1
-        what = "gone" if self.is_retired else "older" if self.is_newer else "newer"
+        if self.next is member:
+            what = "gone" if self.is_retired else "started again"
+        else:
+            self.rolls += 1
+            what = "older" if self.is_newer else "newer"
         self.report(f"{'is killed' if self.is_killed else 'ends'}, to be {what}")
         if not self.is_killed and isinstance(member, Heartbeating):
             yield from member.leave(BE_BACK if member.habits.instance_id else LEAVES)
@@ -79,7 +87,8 @@ class Rolling(Client):
             yield from member.leave()
         member.die()
         self.next.subscribe(member.subscription)
-        yield self.pause(20, 400)
+        yield self.pause(*(AT_ONCE_MS if self.must_restart else LATER_MS))
+        self.must_restart = False
 
 
 class Operator(Coordinated):

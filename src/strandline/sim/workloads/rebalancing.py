@@ -17,7 +17,7 @@ FIRST_SIZE, LAST_SIZE = 3, 8  # of the growing topic
 BOTH = (GROWING, CHANGING)
 REGEX = "(gr|ch|ex).*"
 LATE = "extra-late"  # there is none before faults have ended
-LAST_CHANGES = 9
+LAST_CHANGES = 10
 QUIET_MS = SESSION_MS + 200  # longer than a session of any member
 EVEN, MIXED = "even", "mixed"  # groups of the consumer protocol
 MOVING = "moving"  # a group between both protocols
@@ -140,7 +140,7 @@ class Rebalancing(Workload):
 
     def why_not_moved(self) -> str | None:
         for one in self.rolling:
-            if one.now is not one.next and not one.is_retired:
+            if (one.now is not one.next or one.must_restart) and not one.is_retired:
                 return f"{one.name} does not change its protocol"
         return self.operator.why_other_type()
 
@@ -158,9 +158,11 @@ class Rebalancing(Workload):
             self.roll(1)  # the others give it what they consume
         elif number == 5:  # whoever sends heartbeats is a member all that time
             self.quiet_until_ms = self.stage.now_ms() + QUIET_MS
-        elif number == 6:
-            self.roll(len(self.rolling))
+        elif number == 6:  # the group is classic for a moment, and its members have not noticed
+            self.rolling[0].restart()
         elif number == 7:
+            self.roll(len(self.rolling))
+        elif number == 8:
             self.roll(1)  # the others wait for what it gives them
         else:
             self.rolling[0].retire()  # the last one of the consumer protocol: the others have its partitions now
