@@ -20,8 +20,7 @@ MIGRATING: dict[str, Planted] = table(
         how=ALWAYS,
         trap="KIP-848, Upgrade; KIP-429",
         harm="what a cooperative member is about to give back is given to another one at once",
-        seeds=(2, 2),
-        plan=PLAN,
+        plan=SLOWLY,
     ),
     Planted(
         name="upgrade-begins-anew",
@@ -76,6 +75,7 @@ MIGRATING: dict[str, Planted] = table(
         how=Gives("[]"),
         trap="KIP-848, Downgrade",
         harm="a group that goes back and forth gives a partition away while its owner consumes it",
+        seeds=(1, 1),
         plan=PLAN,
     ),
     Planted(

@@ -81,7 +81,7 @@ PROMISED: dict[str, Planted] = table(
         how=ALWAYS,
         trap="KIP-848, KIP-1251",
         harm="a member sets the position of the next owner back",
-        seeds=(1, 1),
+        seeds=(3, 3),
         plan=PLAN,
     ),
     Planted(
@@ -116,7 +116,7 @@ STABLE: dict[str, Planted] = table(
         how=NEVER,
         trap="KIP-848",
         harm="a member that gives nothing back holds up its group for ever",
-        seeds=(1, 1),
+        seeds=(2, 2),
         plan=PLAN,
     ),
     Planted(
