@@ -192,7 +192,7 @@ def target_sets(old: Partition, wish: Wish, rules: Rules, may_end: bool) -> Sets
     has_begun_anew = wish.located is not None and last_leader in wish.lost_tail  # in another directory
     if last_leader not in replicas or not rules.is_elr_enabled or has_begun_anew:
         last_leader = NOBODY
-    assert set(isr) <= set(replicas) and not set(isr) & set(elr), "in sync, eligible, or neither"
+    assert set(isr) <= set(replicas), "who is in sync has a replica"
     return Sets(replicas, adding, removing, isr, elr, last_known, last_leader)
 
 

@@ -164,5 +164,5 @@ def test_a_transaction_that_began_by_a_clock_that_is_ahead_times_out_all_the_sam
     w.wait(60_000)
     assert w.current().state is State.ONGOING
     w.wait(20_001)
-    w.settle()
+    w.run_until_idle()
     assert w.current().state is State.COMPLETE_ABORT
