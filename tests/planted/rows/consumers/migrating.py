@@ -59,7 +59,7 @@ MIGRATING: dict[str, Planted] = table(
         how=Gives("members[0].member_id"),
         trap="KIP-848, Downgrade",
         harm="nobody consumes what the last member of the consumer protocol had",
-        seeds=(2, 2),
+        seeds=(3, 3),
         plan=PLAN,
     ),
     Planted(
