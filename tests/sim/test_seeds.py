@@ -13,8 +13,9 @@ OUR_BUGS, OF_THE_SIMULATOR = (
     for part in (HERE / "seeds.txt").read_text().split("# Where the simulator itself was wrong:")
 )
 # These take four seconds or more, and what they found has a quicker test: of scenarios (2, 2210), of proofs that a file
-# of epochs is the partition's (4000066), of cuts in gaps of the cleaner (8000715).
-LONG = (*OF_THE_SIMULATOR, 2, 2210, 4000066, 8000715)
+# of epochs is the partition's (4000066), of cuts in gaps of the cleaner (8000715), of timeouts (21000474), of repairs
+# (21001030).
+LONG = (*OF_THE_SIMULATOR, 2, 2210, 4000066, 8000715, 21000474, 21001030)
 QUICK = [seed for seed in OUR_BUGS if seed not in LONG]
 
 
