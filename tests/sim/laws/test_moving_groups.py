@@ -59,6 +59,8 @@ def replay(*written: tuple[Row, ...]) -> Replayed:
     [
         ([(classic(4, "m"),), UPGRADE, (*DOWNGRADE, classic(5, "m")), ((GROUP, None), *consumer(6, 6))], None),
         ([(classic(4),), consumer(1, 1)], None),  # nobody was in it: it is a new one
+        ([(classic(4, "n"),), ((GROUP, None), *consumer(1, 1))], None),  # the last one had left it
+        ([(classic(4, "m", "n"),), ((GROUP, None), *consumer(1, 1))], "the epoch of g goes back from 4 to 1"),
         ([(classic(4, "m"),), ((GROUP, None), *consumer(3, 3))], "the epoch of g goes back from 4 to 3"),
         (
             [(classic(4, "m"),), UPGRADE, (*DOWNGRADE, classic(3, "m"))],

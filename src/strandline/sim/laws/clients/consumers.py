@@ -55,12 +55,16 @@ class Consumers:
         self.epochs: list[tuple[int, int]] = []  # of the group, each with its offset
         self.reached: list[tuple[int, int]] = []  # of its target, and generations: no member is ahead of that
         self.ended_at = -1  # where the group was removed last, or had no members
+        self.classic: frozenset[str] = frozenset()  # members of the classic group that it is, as its log says
         self.went_on = -1  # the end before that, in case this is no end
 
     def take(self, key: Any, value: Any, offset: int, time: int) -> None:
         """`key`: a ConsumerGroupKey; `value`: its ConsumerGroupValue, or None for a tombstone."""
         match key, value:
             case r.ConsumerGroupMetadataKey(), r.ConsumerGroupMetadataValue():
+                if self.classic and not self.classic & self.members():
+                    self.epochs = []  # all had left, and the record of that was not written
+                self.classic = frozenset()
                 last = self.epochs[-1][1] if self.epochs else 0
                 assert value.epoch >= last, f"the epoch of {self.group_id} goes back from {last} to {value.epoch}"
                 self.epochs.append((offset, value.epoch))
@@ -83,6 +87,7 @@ class Consumers:
         """The group is a classic one. With members in a batch that begins at `since`, in which the consumer group
         ended, it has gone on, and none of them is gone. Generations and epochs count on."""
         assert not self.members() or not value.members, f"{self.group_id} is of both protocols, as its log says"
+        self.classic = frozenset(member.member_id for member in value.members)
         if not value.members:
             self.epochs, self.ended_at = [], offset
             return
