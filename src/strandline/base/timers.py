@@ -154,5 +154,4 @@ class Every:
         assert span_ms >= 0  # 0: in every step in which anything is due
         self.span_ms = span_ms
         self.task = task
-        self.name = task.__qualname__
         self.next = Instant(0)

@@ -183,7 +183,7 @@ Held = dict[str, tuple[int, float]]  # by cause: how often the loop was held for
 
 def held_by(nodes: list[NodeProcess]) -> Held:
     """Since these nodes have started."""
-    found: dict[str, tuple[int, float]] = {}
+    found: Held = {}
     for node in nodes:
         try:
             with urlopen(f"http://{HOST}:{node.metrics_port}/metrics", timeout=PATIENCE_S) as answer:
@@ -233,8 +233,8 @@ def listening(nodes: list[NodeProcess]) -> Iterator[list[Pinger]]:
     try:
         yield pingers
     finally:
-        for ear in pingers:
-            ear.stop()
+        for pinger in pingers:
+            pinger.stop()
 
 
 def give_up(node: NodeProcess, what: str) -> NoReturn:

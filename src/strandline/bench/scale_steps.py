@@ -47,7 +47,7 @@ class Step(Value, frozen=True):
     seconds: float
     cpu_s: float
     deaf_s: float
-    held: dict[str, tuple[int, float]] = {}  # noqa: RUF012  # a Value copies it
+    held: Held = {}  # noqa: RUF012  # a Value copies it
 
 
 class Scaled(Value, frozen=True):
@@ -163,7 +163,7 @@ def more(after: Held, before: Held) -> Held:
 
 
 def longest(pingers: list[Pinger]) -> float:
-    return max(ear.stop() for ear in pingers)
+    return max(pinger.stop() for pinger in pingers)
 
 
 def measure(partitions: int, config: ScaleConfig, folder: Path, say: Say) -> Scaled:

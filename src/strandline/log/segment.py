@@ -17,6 +17,7 @@ from strandline.wire.batch import (
     LOG_OVERHEAD,
     MAGIC,
     BatchHeader,
+    batches,
     read_header,
     why_invalid,
     why_no_batch,
@@ -410,9 +411,4 @@ class Segment:
 
 def indexed_of(content: memoryview) -> list[tuple[int, int, int]]:
     """What indexes say of these batches: places, last offsets and largest timestamps."""
-    found, position = [], 0
-    while why_no_batch(content, position) is None:
-        header = read_header(content, position)
-        found.append((position, header.last_offset, header.max_timestamp))
-        position = header.end
-    return found
+    return [(header.position, header.last_offset, header.max_timestamp) for header in batches(content)]

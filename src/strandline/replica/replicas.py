@@ -372,7 +372,7 @@ class Replicas:
     def due(self, now: Instant) -> list[str]:
         """What `expire` would do first of what is timed, and the tasks that it would do."""
         first = self.host.timers.first(now)
-        tasks = [task.name for task in self.tasks if task.next <= now]
+        tasks = [task.task.__qualname__ for task in self.tasks if task.next <= now]
         return tasks if first is None else [first, *tasks]
 
     def retain(self, now: Instant) -> list[Effect]:
