@@ -8,7 +8,7 @@ from collections.abc import Generator, Sequence
 from typing import Any
 
 from strandline.base.errors import ErrorCode
-from strandline.base.ids import TopicIdPartition, TopicPartition, Uuid
+from strandline.base.ids import TRANSACTION_TOPIC, TopicIdPartition, TopicPartition, Uuid
 from strandline.history.operation import Kind as Action
 from strandline.history.operation import Operation, Outcome, Read, Write
 from strandline.sim.clients.client import Life, Request, Route, Stage, key_of
@@ -202,7 +202,7 @@ class Transactional(CoordinatedProducer):
     def took(self, batch: Batch, offset: int) -> None:
         batch.offset = offset
         assert batch.topic_id is not None
-        if offset >= 0:
+        if offset >= 0 and not self.stage.is_exceeded(TRANSACTION_TOPIC):  # or another one may have the same epoch
             at = TopicIdPartition(batch.topic_id, batch.at.partition)
             self.stage.acknowledged(at, offset, batch.values)
 
