@@ -7,7 +7,7 @@ position in each partition of one topic, always one further. A commit without an
 dead from then on, and comes back as another one.
 """
 
-from collections.abc import Generator, Mapping
+from collections.abc import Collection, Generator, Mapping
 from typing import Any
 
 from strandline.base.errors import ErrorCode
@@ -68,7 +68,7 @@ class Classical(Coordinated):
         self.positions: dict[int, int] = {}
         self.is_steady = False
         self.acked = 0
-        self.others: Topics = {}  # of all members' subscriptions, as it saw them when it led the group last
+        self.others: Topics = {}  # of all members' subscriptions, as it saw them last; empty if it does not lead
 
     def live(self) -> Life:
         while not self.is_stopped:
@@ -171,7 +171,9 @@ class Classical(Coordinated):
     def sync(self, joined: JoinGroupResponse) -> Asking:
         """What it must give back; None: it has no assignment."""
         leads = joined.members and not joined.skip_assignment
-        if leads and not (yield from self.look_at_all(joined.members)):
+        names = {name for member in joined.members for name in subscription_of(member).topics} if leads else set()
+        self.others = {}
+        if leads and not (yield from self.look_at_all(names)):
             return None
         shares = assigned(joined.members, self.others, self.strategy) if leads else ()
         synced = yield from self.ask(self.sync_request(shares), 5, WAIT_MS)
@@ -195,10 +197,9 @@ class Classical(Coordinated):
             assignments=shares,
         )
 
-    def look_at_all(self, members: tuple[JoinGroupResponseMember, ...]) -> Asking:
+    def look_at_all(self, names: Collection[str]) -> Asking:
         """The leader assigns what others subscribe to, too."""
         mine = self.subscription
-        names = {name for member in members for name in subscription_of(member).topics}
         self.subscription = tuple(sorted(names))
         is_known = yield from self.look()
         self.subscription = mine
@@ -235,12 +236,20 @@ class Classical(Coordinated):
             yield self.pause(self.habits.heartbeat_ms // 2, self.habits.heartbeat_ms)
             if self.rng.randrange(LOOK) == 0:
                 yield from self.look()
+                if self.is_steady and self.others and (yield from self.has_news_for_others()):
+                    return
             if self.is_steady or self.rng.randrange(20):
                 pass
             elif (yield from self.change_something()):
                 return
             if (self.subscription, self.topics) != self.joined_with:
                 return  # it joins again, as the leader must
+
+    def has_news_for_others(self) -> Asking:
+        """The leader watches what it has assigned: nobody else makes the group assign anew."""
+        before = self.others
+        yield from self.look_at_all(before)
+        return self.others != before
 
     def beat(self) -> Asking:
         """False: it must join."""
