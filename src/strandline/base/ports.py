@@ -10,6 +10,8 @@ Only `Disk.sync` is immediate; it is for start-up and shutdown, when nobody wait
 from collections.abc import Sequence
 from typing import Protocol
 
+from strandline.base.value import Value
+
 Buffer = bytes | bytearray | memoryview
 
 
@@ -20,6 +22,14 @@ class DiskError(Exception):
 class DiskFull(DiskError):
     """A write that found no room: the disk is full, or a quota or a limit on file sizes is reached. What was there
     before is as good as it was; of what was to be written, a part may be there."""
+
+
+class Cold(Value, frozen=True):
+    """A read would wait for the medium: these bytes of this file are not cached."""
+
+    path: str
+    position: int
+    size: int
 
 
 class File(Protocol):

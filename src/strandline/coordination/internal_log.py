@@ -26,6 +26,7 @@ class Replayed(NamedTuple):
 class Reached(Enum):
     MORE = "there is more to read"
     END = "all is read"
+    COLD = "the next batch is not in the page cache, and is being read: ask again in a moment"
     DAMAGE = "the next batch is damaged, and may be repaired: ask again later"
 
 
@@ -39,7 +40,7 @@ class Part(NamedTuple):
 
 class Reader(Protocol):
     """Reads a partition that this broker leads, from its log's start to the `end` that it had when the reader was
-    made: all but what is lost. Damage that another replica may repair is waited for."""
+    made: all but what is lost. Damage that another replica may repair is waited for, and so is a slow medium."""
 
     @property
     def end(self) -> int: ...

@@ -19,6 +19,7 @@ from strandline.coordination.partitioning import is_too_long, partition_for
 from strandline.metadata.image import Delta, Image
 
 LOAD_AGAIN_MS = 1_000
+COLD_AGAIN_MS = 10
 PAUSE_MS = 1  # between two steps, for everything else
 LOOK_BYTES = 2 << 10  # to look at a partition costs as much as to read so many bytes
 
@@ -140,7 +141,8 @@ class Shards(Generic[S]):
             size = part.size
             loading.shard.replay(part.batches)
             loading.is_read = part.reached is Reached.END
-            loading.next = after(now, LOAD_AGAIN_MS) if part.reached is Reached.DAMAGE else Instant(0)
+            pause = {Reached.DAMAGE: LOAD_AGAIN_MS, Reached.COLD: COLD_AGAIN_MS}.get(part.reached)
+            loading.next = Instant(0) if pause is None else after(now, pause)
         if loading.is_read and size < limit:
             rest = limit - size
             done = loading.shard.complete(rest, now)

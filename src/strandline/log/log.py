@@ -5,7 +5,7 @@ Invariant: a refused append changes nothing. (`StoredLog` has and executes those
 
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import OFFSET_MAX
-from strandline.base.ports import Buffer
+from strandline.base.ports import Buffer, Cold
 from strandline.base.time import Instant
 from strandline.base.value import Value
 from strandline.log.files.stored_log import UNKNOWN, StoredLog
@@ -13,7 +13,7 @@ from strandline.log.indexes.aborted import AbortedTransaction
 from strandline.log.producers import duplicates
 from strandline.log.producers.producers import Remembered
 from strandline.log.producers.transactions import Transactions
-from strandline.log.reading import NOTHING, Cold, Read, read_files
+from strandline.log.reading import NOTHING, Read, read_files
 from strandline.log.recompress import CODEC_OF, recompressed
 from strandline.log.refusals import (
     INSIDE_TRANSACTION,
@@ -25,7 +25,7 @@ from strandline.log.refusals import (
     partition_in,
     refused,
 )
-from strandline.log.timestamps import Damaged, Found, at_or_after, latest
+from strandline.log.timestamps import Damaged, Found, at_or_after, latest, search_start
 from strandline.wire.batch import LOG_APPEND_TIME as LOG_APPEND_TIME_FLAG
 from strandline.wire.batch import (
     BatchHeader,
@@ -267,6 +267,16 @@ class Log(StoredLog):
             is_checked=is_checked,
             may_wait=may_wait,
         )
+
+    def cold_for_timestamp(self, timestamp: int | None) -> Cold | None:
+        """What the next `offset_for_timestamp` would wait for; without a timestamp, `offset_of_max_timestamp`."""
+        found = search_start(self.segments, timestamp, self.log_start_offset)
+        if found is None:
+            return None
+        segment, position, size = found
+        cold = segment.cold_at(position, size)
+        self.segments.rest(segment)
+        return cold
 
     def offset_for_timestamp(self, timestamp: int) -> Found | Damaged | None:
         """The first record, at or after the log start, whose timestamp is at least `timestamp`."""

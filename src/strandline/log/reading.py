@@ -5,7 +5,7 @@ batches behind it themselves, and whoever finds one damaged asks for it next: th
 """
 
 from strandline.base.errors import ErrorCode
-from strandline.base.ports import Buffer
+from strandline.base.ports import Buffer, Cold
 from strandline.base.value import Value
 from strandline.log.gaps import Gaps
 from strandline.log.refusals import Refused, refused
@@ -15,14 +15,6 @@ from strandline.wire.batch import read_header, why_invalid
 
 class Read(Value, frozen=True):
     buffers: tuple[Buffer, ...]
-    size: int
-
-
-class Cold(Value, frozen=True):
-    """A read would wait for the medium: these bytes of this file are not cached."""
-
-    path: str
-    position: int
     size: int
 
 
@@ -46,7 +38,7 @@ def read_files(
         segments.warmed(segment)
         cold = None if may_wait else segment.cold_part(offset, max_bytes)
         if cold is not None:
-            return Cold(segment.path, *cold)
+            return cold
         found = segment.read(offset, max_bytes, upto, min_one=min_one)
         if len(found):
             if is_checked and not begins_soundly(gaps, found, offset):

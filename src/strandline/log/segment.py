@@ -7,7 +7,7 @@ Invariants:
 
 from collections.abc import Iterator, Sequence
 
-from strandline.base.ports import Buffer, Disk, DiskError, File
+from strandline.base.ports import Buffer, Cold, Disk, DiskError, File
 from strandline.log.indexes.aborted import AbortedIndex
 from strandline.log.indexes.sparse import OffsetIndex, TimeIndex
 from strandline.log.tail import DELTA, DELTA_AT, STEP, cut
@@ -259,14 +259,19 @@ class Segment:
                 return None
         return None
 
-    def cold_part(self, offset: int, max_bytes: int) -> tuple[int, int] | None:
-        """Position and size of what a `read` from `offset` would wait for; None if that is cached. The batch may begin
-        anywhere between two entries of the index."""
+    def cold_part(self, offset: int, max_bytes: int) -> Cold | None:
+        """What a `read` from `offset` would wait for. The batch may begin anywhere between two entries of the index."""
         position, bound = self.index.position_of(offset), self.index.bound_of(offset)
         end = self.size if bound is None else min(bound + max(max_bytes, HEADER_SIZE), self.size)
-        if position >= end or self.file.is_cached(position, end - position):
+        return self.cold_at(position, end - position)
+
+    def cold_at(self, position: int, size: int) -> Cold | None:
+        """So many bytes from there on, as far as the file has them; None if they are cached."""
+        assert position >= 0
+        size = min(size, self.size - position)
+        if size <= 0 or self.file.is_cached(position, size):
             return None
-        return position, end - position
+        return Cold(self.path, position, size)
 
     def read(self, offset: int, max_bytes: int, upto: int, *, min_one: bool) -> memoryview:
         """Whole batches from the one that holds `offset`, below the offset `upto`."""

@@ -9,11 +9,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 
 from strandline.base.value import Value
-from strandline.log.segment import Segment
+from strandline.log.segment import SEEK_BYTES, Segment
 from strandline.wire.batch import BatchHeader, read_header, why_invalid
 from strandline.wire.compress import Corrupt
 from strandline.wire.record import PRODUCED_SIZE_MAX, records
 
+SEARCH_BYTES = 1 << 20  # a search that reads more has the kernel read on
 TIMESTAMP_END = 1 << 63  # a record has the difference to its batch's timestamp, and both may add up to more
 
 
@@ -39,7 +40,7 @@ def at_or_after(segments: Iterable[Segment], timestamp: int, log_start_offset: i
             continue
         position = segment.position_of(segment.time_index.offset_before(timestamp)) or 0
         following = segment.base_offset
-        for header in segment.headers(position):
+        for header in segment.headers(position, SEEK_BYTES):
             position, following = header.end, header.next_offset
             if header.max_timestamp < timestamp or header.last_offset < log_start_offset:
                 continue
@@ -50,6 +51,25 @@ def at_or_after(segments: Iterable[Segment], timestamp: int, log_start_offset: i
                     return found
         if position < segment.size:
             return Damaged(following)
+    return None
+
+
+def search_start(
+    segments: Sequence[Segment], timestamp: int | None, log_start_offset: int
+) -> tuple[Segment, int, int] | None:
+    """Where `at_or_after` begins to read, and how many bytes it reads as far as the indexes say; the same of `latest`
+    without a timestamp. None if it reads nothing."""
+    if timestamp is None:
+        timestamp = max((s.max_timestamp for s in segments if s.size), default=0)
+    for segment in segments:
+        if segment.max_timestamp >= timestamp and segment.next_offset > log_start_offset:
+            position = segment.index.position_of(segment.time_index.offset_before(timestamp))
+            until = segment.time_index.offset_from(timestamp)
+            end = None if until is None else segment.index.bound_of(until)
+            size = (segment.size if end is None else end + SEEK_BYTES) - position
+            assert size >= 0, "an index points backwards"
+            assert position <= segment.size
+            return segment, position, min(size, SEARCH_BYTES)
     return None
 
 

@@ -32,6 +32,7 @@ from strandline.metadata.image import (
     Image,
 )
 from strandline.replica.assigned import AssignedPartitions
+from strandline.replica.cold import ColdReads
 from strandline.replica.config import ReplicaConfig
 from strandline.replica.following.fetchers import Fetchers
 from strandline.replica.hosting.directories import Directories
@@ -45,9 +46,10 @@ from strandline.replica.retention import retain
 from strandline.replica.roles import Roles
 from strandline.replica.scrubbing.scrubber import FIRST_MS, Scrubber
 from strandline.replica.serving.alterations import Alterations
+from strandline.replica.serving.contexts import ParkedFetch
 from strandline.replica.serving.fetching import Fetching
 from strandline.replica.serving.hints import LeaderHints
-from strandline.replica.serving.offsets import Offsets
+from strandline.replica.serving.offsets import Offsets, ParkedListing
 from strandline.replica.serving.producing import Producing
 from strandline.replica.serving.transactions.hanging import HangingCheck
 from strandline.replica.serving.transactions.markers import Markers
@@ -60,7 +62,9 @@ from strandline.replica.storage.storage import Storage
 from strandline.replica.tokens import (
     AssignmentSent,
     CleanedSynced,
+    ColdPlace,
     ColdRead,
+    ColdStep,
     FetchSent,
     FutureSynced,
     HangingAsked,
@@ -93,17 +97,18 @@ class Replicas:
         self.host = Host(me, config, static, directories, Ledger(disk))
         self.hints = LeaderHints(self.host)
         self.alterations = Alterations(self.host)
-        self.fetching = Fetching(self.host, self.alterations, self.hints, rng)
+        self.cold = ColdReads(self.host.timers)
+        self.fetching = Fetching(self.host, self.alterations, self.hints, rng, self.cold)
         self.producing = Producing(self.host, self.fetching, self.hints)
         self.markers = Markers(self.host, self.fetching, self.producing.verifying)
-        self.offsets = Offsets(self.host, self.fetching)
+        self.offsets = Offsets(self.host, self.fetching, self.cold)
         self.storage = Storage(self.host, disk)
         self.assignments = Assignments(self.host)
         self.futures = Futures(self.host, self.storage, self.assignments)
-        self.cleaner = Cleaner(self.host, self.storage, self.futures)
+        self.cleaner = Cleaner(self.host, self.storage, self.futures, self.cold)
         self.fetchers = Fetchers(self.host)
         self.withdrawing = Withdrawing(self.host, self.storage, self.fetchers, self.fetching)
-        self.scrubber = Scrubber(self.host, self.cleaner.uncleanable, self.withdrawing.withdraw)
+        self.scrubber = Scrubber(self.host, self.cleaner.uncleanable, self.withdrawing.withdraw, self.cold)
         self.offline = OfflineReplicas(self.host, self.storage, self.futures, self.fetchers, self.fetching)
         self.hanging_transactions = HangingTransactions(self.host)
         self.hanging = HangingCheck(self.host, self.markers)
@@ -306,11 +311,20 @@ class Replicas:
                 return self.cleaner.synced(event, now)
             case LogFlushed() as flushed, Synced():
                 return self.storage.flushing.flushed(flushed)
-            case ColdRead() as place, Warmed():
-                return self.fetching.warmed(place, now)
+            case ColdRead() | ColdStep() as place, Warmed():
+                return self.warmed(place, now)
             case _, SyncFailed():
                 self.storage.flushing.sync_failed(event)
         return []
+
+    def warmed(self, place: ColdPlace, now: Instant) -> list[Effect]:
+        effects: list[Effect] = []
+        for waiter in self.cold.done(place):
+            if isinstance(waiter, ParkedFetch):
+                effects += self.fetching.warmed(waiter, now)
+            elif isinstance(waiter, ParkedListing):
+                effects += self.offsets.warmed(waiter, now)
+        return effects
 
     def fetched(self, event: Answered | Failed, now: Instant) -> list[Effect]:
         token: FetchSent = event.token
@@ -396,6 +410,7 @@ class Replicas:
         host.withdrawals.check()
         host.directories.check()
         self.fetching.check()
+        self.cold.check()
         self.assigned.check()
         self.alterations.outbox.check()
         self.assignments.outbox.check()

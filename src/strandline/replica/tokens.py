@@ -17,6 +17,16 @@ class ColdRead(ReplicaToken, frozen=True):
     offset: int
 
 
+class ColdStep(ReplicaToken, frozen=True):
+    """Of a reader that knows a position, and comes back by itself."""
+
+    path: str
+    position: int
+
+
+ColdPlace = ColdRead | ColdStep
+
+
 class FetchSent(ReplicaToken, frozen=True):
     leader: NodeId
     sequence: int

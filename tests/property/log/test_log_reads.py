@@ -1,18 +1,24 @@
 """Reads, indexes, epochs and cuts, each beside a naive oracle."""
 
 from bisect import bisect_right
+from contextlib import ExitStack
+from unittest.mock import patch
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.unit.log.logs import NOW, append, content, open_log, produced, ranges, small
 
 from strandline.base.errors import ErrorCode
+from strandline.log import segment as of_segments
+from strandline.log import timestamps
 from strandline.log.epochs import Epochs, EpochStart
 from strandline.log.log import Log
 from strandline.log.reading import Read
 from strandline.log.refusals import Refused
 from strandline.log.timestamps import Found
+from strandline.sim.world import disk
 from strandline.sim.world.disk import SimDisk
+from strandline.sim.world.disk_file import SimFile
 from strandline.wire.batch import batches, build
 from strandline.wire.record import all_records
 
@@ -107,6 +113,35 @@ def test_a_timestamp_finds_the_first_record_that_is_not_older(stamps: list[list[
         assert log.offset_for_timestamp(timestamp) == first
     latest = max(records, key=lambda r: r.timestamp, default=None)
     assert log.offset_of_max_timestamp() == (None if latest is None else Found(latest.timestamp, latest.offset, 3))
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.tuples(st.integers(0, 30), st.integers(0, 200)), min_size=1, max_size=15))
+def test_a_search_by_time_reads_no_more_than_it_said_where_it_begins(rows: list[tuple[int, int]]) -> None:
+    log = open_log(SimDisk(), small(segment_bytes=1_000, index_interval_bytes=100))
+    for timestamp, size in rows:
+        append(log, build([(1000 + timestamp, None, b"x" * size, ())]))
+    seen: list[tuple[str, int, int]] = []
+
+    class Noting(SimFile):
+        def read(self, position: int, size: int) -> memoryview:
+            seen.append((self.path, position, min(position + size, self.end)))
+            return super().read(position, size)
+
+    with ExitStack() as stack:
+        for module in (timestamps, of_segments):
+            stack.enter_context(patch.object(module, "SEEK_BYTES", 100))
+        stack.enter_context(patch.object(disk, "SimFile", Noting))
+        log.segments.rest_all()
+        log.active.release()
+        for timestamp in (*range(1000, 1031), None):
+            said = timestamps.search_start(log.segments, timestamp, log.log_start_offset)
+            seen.clear()
+            found = log.offset_of_max_timestamp() if timestamp is None else log.offset_for_timestamp(timestamp)
+            assert said is not None or found is None
+            if said is not None:
+                begun, position, size = said
+                assert all(position <= a <= b <= position + size for path, a, b in seen if path == begun.path)
 
 
 @settings(max_examples=150, deadline=None)

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import LeaderEpoch, Uuid
-from strandline.base.time import NEVER, Instant
+from strandline.base.time import NEVER, Instant, after
 from strandline.coordination.internal_log import Part, Reached, Replayed
-from strandline.coordination.shards import LOAD_AGAIN_MS, LOOK_BYTES, Shards
+from strandline.coordination.shards import COLD_AGAIN_MS, LOAD_AGAIN_MS, LOOK_BYTES, Shards
 from strandline.metadata.image import Image
 from strandline.metadata.records import PartitionRecord, TopicRecord
 
@@ -36,6 +36,7 @@ class Log:
     def __init__(self, *sizes: int) -> None:
         self.sizes = dict(enumerate(sizes))
         self.damaged: set[int] = set()
+        self.cold: set[int] = set()
         self.read: list[tuple[int, int]] = []
 
     def leads(self, topic: str, partition: int) -> LeaderEpoch | None:
@@ -55,6 +56,8 @@ class Reader:
     def read(self, bytes_max: int, now: Instant) -> Part:
         if self.partition in self.log.damaged:
             return Part((), 0, Reached.DAMAGE)
+        if self.partition in self.log.cold:
+            return Part((), 0, Reached.COLD)
         size = min(self.left, bytes_max)
         self.left -= size
         self.log.read.append((self.partition, size))
@@ -131,3 +134,13 @@ def test_a_damaged_partition_is_looked_at_again_later_and_keeps_no_other_one_wai
     assert shards.go_on(Instant(NOW + 1)) == []
     log.damaged = set()
     assert [shard.partition for shard in shards.go_on(shards.next_load)] == [0]
+
+
+def test_a_partition_that_is_not_cached_is_asked_again_in_a_moment() -> None:
+    log = Log(100, 100)
+    log.cold = {0}
+    shards = led(log)
+    assert list(shards.loaded) == [1]
+    assert shards.next_load == after(NOW, COLD_AGAIN_MS)
+    log.cold = set()
+    assert finish(shards) == [1, 0]

@@ -1,7 +1,7 @@
 """A partition of an internal topic is read by a new coordinator, in parts.
 
 Each batch is checked before its records are read. Damage is passed once it is known that no replica has what was there.
-Before that the reader waits where the damage begins.
+Before that the reader waits where the damage begins. What is not cached is read elsewhere first.
 """
 
 from strandline.base.ports import Buffer, DiskError
@@ -48,6 +48,8 @@ class PartitionReader:
         place, log, segment = self.place, self.place.log, self.place.segment
         before = place.position
         try:
+            if self.scrubber.cold.is_awaited(segment.cold_at(before, limit), now):
+                return 0, Reached.COLD
             checked = check(log, segment, before, place.offset, self.end, limit)
             assert checked.position >= before, "a reader never goes back"
             size = checked.position - before

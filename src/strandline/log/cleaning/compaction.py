@@ -27,7 +27,7 @@ from collections.abc import Iterator, Sequence
 from hashlib import blake2b
 from itertools import pairwise
 
-from strandline.base.ports import Buffer
+from strandline.base.ports import Buffer, Cold
 from strandline.base.time import Instant
 from strandline.log.cleaning.cleanable import Cleanable
 from strandline.log.cleaning.decided import Decided
@@ -197,6 +197,18 @@ class Compaction:
             raise Uncleanable(f"{self.log.directory}: {why}") from None
         assert done > 0 or self.is_done or self.is_copied, "each step goes on"
         return done
+
+    def cold_part(self, limit: int) -> Cold | None:
+        """What a step of `limit` bytes would begin with and wait for."""
+        segments, at, position = self.segments, self.source, self.position
+        if self.is_mapped:
+            segments = self.groups[0] if self.groups else []
+            at, position = (0, 0) if self.copy is None else (at, position)
+        assert 0 <= at <= len(segments)
+        if at == len(segments):
+            return None
+        segment = segments[at]
+        return segment.cold_at(segment.index.position_of(self.plan.first_dirty) if position < 0 else position, limit)
 
     def unsynced(self) -> tuple[str, ...]:
         """What must be made durable before `swap`."""

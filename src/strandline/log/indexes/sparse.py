@@ -153,6 +153,11 @@ class TimeIndex(SparseIndex):
         at = bisect_right(self.timestamps, timestamp - 1)
         return self.offsets[at - 1] + self.base_offset if at else self.base_offset
 
+    def offset_from(self, timestamp: int) -> int | None:
+        """An offset at or after the first record with a timestamp of at least `timestamp`; None if none is known."""
+        at = bisect_right(self.timestamps, timestamp - 1)
+        return self.offsets[at] + self.base_offset if at < len(self.offsets) else None
+
     def truncate(self, offset: int) -> None:
         """Forget the entries at or after `offset`."""
         self.cut(bisect_right(self.offsets, offset - self.base_offset - 1))

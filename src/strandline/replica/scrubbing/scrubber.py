@@ -18,6 +18,7 @@ from strandline.base.timers import Alarm
 from strandline.log.evidence.soundness import Checked, Damage, check, find
 from strandline.log.log import Log
 from strandline.log.segment import Segment
+from strandline.replica.cold import ColdReads
 from strandline.replica.hosting.host import Host
 from strandline.replica.hosting.hosted import Hosted
 from strandline.replica.scrubbing.repairs import Repairs, Withdraw
@@ -69,8 +70,11 @@ class Place:
 
 
 class Scrubber:
-    def __init__(self, host: Host, uncleanable: dict[TopicIdPartition, Log], withdraw: Withdraw) -> None:
+    def __init__(
+        self, host: Host, uncleanable: dict[TopicIdPartition, Log], withdraw: Withdraw, cold: ColdReads
+    ) -> None:
         self.host = host
+        self.cold = cold
         self.repairs = Repairs(host, uncleanable, withdraw)
         self.wake = Alarm(host.timers, self.go_on)
         self.todo: dict[TopicIdPartition, None] = {}  # what the pass has not come to
@@ -98,9 +102,11 @@ class Scrubber:
         for _ in range(LOGS_MAX):
             if left <= 0 or not self.begin():
                 break
-            size, found = self.step(left, now)
-            left -= size
-            effects += found
+            stepped = self.step(left, now)
+            if stepped is None:
+                break
+            left -= stepped[0]
+            effects += stepped[1]
         self.bytes += limit - left
         if not self.todo and self.place is None:
             return effects + self.rest(now)
@@ -120,8 +126,9 @@ class Scrubber:
                 self.place = Place(hosted)
         return True
 
-    def step(self, limit: int, now: Instant) -> tuple[int, list[Effect]]:
-        """Check some batches of the log. How many bytes do they have, and what follows from it?"""
+    def step(self, limit: int, now: Instant) -> tuple[int, list[Effect]] | None:
+        """Check some batches of the log. How many bytes do they have, and what follows from it? None: they are not
+        cached yet."""
         assert limit > 0
         place = self.place
         assert place is not None
@@ -133,6 +140,9 @@ class Scrubber:
             return 0, []
         segment, before = place.segment, place.position
         try:
+            if self.cold.is_awaited(segment.cold_at(before, limit), now):
+                log.segments.rest(segment)
+                return None
             checked = check(log, segment, before, place.offset, upto, limit)
             log.segments.rest(segment)
         except DiskError as error:

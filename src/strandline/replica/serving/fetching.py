@@ -13,6 +13,7 @@ from strandline.base.ids import NodeId
 from strandline.base.interrupted import Interrupted
 from strandline.base.ports import Rng
 from strandline.base.time import Instant
+from strandline.replica.cold import ColdReads
 from strandline.replica.hosting.host import Host
 from strandline.replica.hosting.hosted import Hosted
 from strandline.replica.hosting.leader import Leader
@@ -22,7 +23,6 @@ from strandline.replica.serving.contexts import NO_SESSION, Context, Interest, P
 from strandline.replica.serving.hints import LeaderHints
 from strandline.replica.serving.reading import Collected, Reading, is_news
 from strandline.replica.serving.sessions import Sessions
-from strandline.replica.tokens import ColdRead
 from strandline.wire.messages.records.fetch import (
     FetchableTopicResponse,
     FetchRequest,
@@ -41,7 +41,7 @@ OUR_FAULT = frozenset(map(int, (ErrorCode.KAFKA_STORAGE_ERROR, ErrorCode.CORRUPT
 
 
 class Fetching:
-    def __init__(self, host: Host, alterations: Alterations, hints: LeaderHints, rng: Rng) -> None:
+    def __init__(self, host: Host, alterations: Alterations, hints: LeaderHints, rng: Rng, cold: ColdReads) -> None:
         self.host = host
         self.alterations = alterations
         self.hints = hints
@@ -49,7 +49,7 @@ class Fetching:
         self.quota = quota_of(host.me, "leader", config)
         self.answers = host.answers
         self.answer_bytes_max = config.answer_bytes_max
-        self.reading = Reading(host, hints, self.quota)
+        self.reading = Reading(host, hints, self.quota, cold)
         self.sessions = Sessions(config, rng)
         self.waiting = 0  # Fetches
         # Followers whose fetch waits here: a new leadership may be news to them.
@@ -309,15 +309,13 @@ class Fetching:
                 if collected.is_urgent or collected.size >= parked.min_bytes:
                     effects.append(self.reply(parked, collected, now))
 
-    def warmed(self, place: ColdRead, now: Instant) -> list[Effect]:
-        """What a slow medium had is cached: whatever waits for it is looked at anew."""
-        effects: list[Effect] = []
-        for parked in self.reading.cold.done(place):
-            parked.is_cold = False
-            collected = self.reading.collect(parked, now)
-            if collected.is_urgent or collected.size >= parked.min_bytes or not parked.is_cold:
-                effects.append(self.reply(parked, collected, now))
-        return effects
+    def warmed(self, parked: ParkedFetch, now: Instant) -> list[Effect]:
+        """What a slow medium had is cached: what waits for it is looked at anew."""
+        parked.is_cold = False
+        collected = self.reading.collect(parked, now)
+        if collected.is_urgent or collected.size >= parked.min_bytes or not parked.is_cold:
+            return [self.reply(parked, collected, now)]
+        return []
 
     def copied(self, hosted: Hosted, effects: list[Effect], now: Instant) -> None:
         """A follower's log or high watermark has moved: consumers that read it here may have something to read.
@@ -371,7 +369,6 @@ class Fetching:
 
     def check(self) -> None:
         self.sessions.check()
-        self.reading.cold.check()
         assert sum(session.parked is not None for session in self.sessions.sessions.values()) <= self.waiting
         for node, contexts in self.parked_followers.items():
             assert all(context.parked is not None and context.replica == node for context in contexts)

@@ -8,11 +8,13 @@ from strandline.base.ids import INTERNAL_TOPICS, LeaderEpoch
 from strandline.base.ports import DiskError
 from strandline.base.time import Instant
 from strandline.log.timestamps import Damaged
+from strandline.replica.cold import ColdReads
 from strandline.replica.hosting.follower import Follower
 from strandline.replica.hosting.host import Host
 from strandline.replica.hosting.hosted import Hosted, leader_epoch_error
 from strandline.replica.hosting.leader import Leader
 from strandline.replica.serving.fetching import Fetching
+from strandline.replica.tokens import ColdStep
 from strandline.wire.messages.records.delete_records import (
     DeleteRecordsPartition,
     DeleteRecordsPartitionResult,
@@ -109,14 +111,57 @@ class DeletionPart:
         return self.deletion.part_done()
 
 
+class ParkedListing:
+    """A ListOffsets that waits for what its searches begin to read."""
+
+    def __init__(self, to: ReplyTo, request: ListOffsetsRequest) -> None:
+        self.to = to
+        self.request = request
+        self.open = 0  # reads that are under way
+        self.is_cold = False
+        self.done = False
+
+
 class Offsets:
-    def __init__(self, host: Host, fetching: Fetching) -> None:
+    def __init__(self, host: Host, fetching: Fetching, cold: ColdReads) -> None:
         self.host = host
         self.fetching = fetching
+        self.cold = cold
 
     # --- ListOffsets
 
     def list_offsets(self, to: ReplyTo, caller: Caller, request: ListOffsetsRequest, now: Instant) -> list[Effect]:
+        parked = ParkedListing(to, request)
+        for topic in request.topics:
+            for asked in topic.partitions:
+                if asked.timestamp >= 0 or asked.timestamp == MAX_TIMESTAMP:
+                    self.wait_for(topic.name, asked, parked, now)
+        return [] if parked.is_cold else [self.answer(to, request, now)]
+
+    def wait_for(self, topic: str, asked: ListOffsetsPartition, parked: ParkedListing, now: Instant) -> None:
+        """If the search is not to hold up the node, since what it reads is not cached."""
+        hosted = self.host.partitions.named(topic, asked.partition_index)
+        if hosted is None or hosted.role is None:
+            return
+        try:
+            cold = hosted.log.cold_for_timestamp(None if asked.timestamp == MAX_TIMESTAMP else asked.timestamp)
+        except DiskError:
+            return  # the search will report it
+        place = None if cold is None else ColdStep(cold.path, cold.position)
+        if cold is not None and place is not None and parked not in self.cold.under_way.get(place, ()):
+            self.cold.wait(place, cold, parked, now)
+            parked.open += 1
+
+    def warmed(self, parked: ParkedListing, now: Instant) -> list[Effect]:
+        """With the last of what it waits for it is answered. What has left the cache since is read all the same."""
+        assert parked.open > 0 and not parked.done
+        parked.open -= 1
+        if parked.open:
+            return []
+        parked.done = True
+        return [self.answer(parked.to, parked.request, now)]
+
+    def answer(self, to: ReplyTo, request: ListOffsetsRequest, now: Instant) -> Effect:
         named = Counter((topic.name, asked.partition_index) for topic in request.topics for asked in topic.partitions)
         topics = tuple(
             ListOffsetsTopicResponse(
@@ -132,7 +177,7 @@ class Offsets:
             )
             for topic in request.topics
         )
-        return [Reply(to, ListOffsetsResponse(topics=topics))]
+        return Reply(to, ListOffsetsResponse(topics=topics))
 
     def offset_of(
         self, topic: str, asked: ListOffsetsPartition, request: ListOffsetsRequest, version: int, now: Instant

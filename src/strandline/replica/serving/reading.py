@@ -17,19 +17,20 @@ from msgspec.structs import replace
 
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import LeaderEpoch, NodeId
-from strandline.base.ports import DiskError
+from strandline.base.ports import Cold, DiskError
 from strandline.base.time import Instant
-from strandline.log.reading import Cold, Read
+from strandline.log.reading import Read
 from strandline.log.refusals import Refused
+from strandline.replica.cold import ColdReads
 from strandline.replica.hosting.follower import Follower
 from strandline.replica.hosting.host import Host
 from strandline.replica.hosting.hosted import Hosted, leader_epoch_error
 from strandline.replica.hosting.leader import Leader
 from strandline.replica.quota import Quota
-from strandline.replica.serving.cold import ColdReads
 from strandline.replica.serving.contexts import NO_SESSION, Interest, ParkedFetch
 from strandline.replica.serving.hints import LeaderHints
 from strandline.replica.serving.selection import SELECTORS, preferred_read_replica
+from strandline.replica.tokens import ColdRead
 from strandline.wire.batch import batches
 from strandline.wire.messages.records.fetch import AbortedTransaction, EpochEndOffset, LeaderIdAndEpoch, PartitionData
 from strandline.wire.schema import RecordsValue
@@ -45,12 +46,12 @@ class Collected(NamedTuple):
 
 
 class Reading:
-    def __init__(self, host: Host, hints: LeaderHints, quota: Quota) -> None:
+    def __init__(self, host: Host, hints: LeaderHints, quota: Quota, cold: ColdReads) -> None:
         self.host = host
         self.hints = hints
         self.quota = quota
         self.answers = host.answers
-        self.cold = ColdReads(host.timers)
+        self.cold = cold
         self.select = SELECTORS[host.config.replica_selector]
 
     def resolve(self, interest: Interest) -> Hosted | None:
@@ -159,9 +160,9 @@ class Reading:
             self.host.fail(hosted.directory, error)
             return Refused(ErrorCode.KAFKA_STORAGE_ERROR, "")
         if may_wait:
-            self.cold.found(hosted.at, offset)
+            self.cold.found(ColdRead(hosted.at, offset))
         if isinstance(read, Cold):
-            self.cold.wait(hosted.at, offset, read, parked, now)
+            self.cold.wait(ColdRead(hosted.at, offset), read, parked, now)
             return None
         if type(read) is Refused and read.error is ErrorCode.CORRUPT_MESSAGE:
             self.host.suspects.add(hosted, offset, now)

@@ -22,6 +22,7 @@ from strandline.base.timers import Alarm
 from strandline.log.cleaning.cleanable import cleanable
 from strandline.log.cleaning.compaction import Compaction, Uncleanable
 from strandline.log.log import Log
+from strandline.replica.cold import ColdReads
 from strandline.replica.hosting.host import Host
 from strandline.replica.hosting.hosted import Hosted
 from strandline.replica.quota import Rate
@@ -48,8 +49,9 @@ class Run:
 
 
 class Cleaner:
-    def __init__(self, host: Host, storage: Storage, futures: Futures) -> None:
+    def __init__(self, host: Host, storage: Storage, futures: Futures, cold: ColdReads) -> None:
         self.host = host
+        self.cold = cold
         self.storage = storage
         self.futures = futures
         self.run: Run | None = None
@@ -152,6 +154,8 @@ class Cleaner:
         if limit <= 0:
             return []
         try:
+            if self.cold.is_awaited(run.compaction.cold_part(limit), now):
+                return []
             before = run.compaction.bytes_moved
             run.compaction.go_on(limit)
             self.rate.record(run.compaction.bytes_moved - before, now)

@@ -8,6 +8,7 @@ from crc32c import crc32c
 from tests.unit.replica.conftest import AT, START, World
 from tests.unit.replica.scrubbing.test_scrubbing import PASS, a_world, flip, log_of
 
+from strandline.base.effects import Warm, Warmed
 from strandline.base.ids import OFFSETS_TOPIC, NodeId
 from strandline.broker.coordinators.internal_topics import InternalTopics
 from strandline.coordination.internal_log import Reached, Reader
@@ -104,3 +105,18 @@ def test_what_no_replica_has_is_passed_once_it_is_known_to_be_lost_and_nothing_e
     hidden = 1 if (byte, mask) == RECORD else behind - 5
     assert read_all(world, reader) == (15 - hidden, Reached.END)
     assert read_all(world, internal(world).reader("t", 0)) == (20 - hidden, Reached.END)
+
+
+def test_what_is_not_cached_is_read_elsewhere_before_a_coordinator_reads_it() -> None:
+    world = a_world(1)
+    world.disks[NodeId(1)].cold |= {segment.path for segment in log_of(world, 1).segments}
+    reader = internal(world).reader("t", 0)
+    count, asked = 0, 0
+    while (step := read_all(world, reader))[1] is Reached.COLD:
+        assert read_all(world, reader) == (0, Reached.COLD), "it is still under way"
+        world.run(1)
+        (effect, *_) = [one for _, one in world.sent_by if isinstance(one, Warm)][asked:]
+        count, asked = count + step[0], asked + 1
+        world.perform(NodeId(1), world.nodes[NodeId(1)].step(Warmed(effect.token), world.now))
+    assert step[1] is Reached.END
+    assert count + step[0] == 20

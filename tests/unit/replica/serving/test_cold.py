@@ -9,14 +9,16 @@ from tests.unit.replica.conftest import AT, START, World
 from strandline.base.effects import Warm, Warmed
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import NodeId
-from strandline.replica.serving import cold
+from strandline.replica import cold
 from strandline.replica.serving.fetching import COLD_WAIT_MS
+from strandline.replica.serving.offsets import EARLIEST, LATEST, MAX_TIMESTAMP
 from strandline.wire.batch import build
 from strandline.wire.messages.records.delete_records import (
     DeleteRecordsPartition,
     DeleteRecordsRequest,
     DeleteRecordsTopic,
 )
+from strandline.wire.messages.records.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
 
 ME = NodeId(1)
 
@@ -97,6 +99,49 @@ def test_what_has_become_of_the_partition_meanwhile_decides(alone: World) -> Non
     warmed(alone, effect)
 
 
+def listed(world: World, *timestamps: int) -> Any:
+    asks = tuple(ListOffsetsPartition(partition_index=n, timestamp=one) for n, one in enumerate(timestamps))
+    request = ListOffsetsRequest(replica_id=-1, topics=(ListOffsetsTopic(name="t", partitions=asks),))
+    return ask(world, 1, "list_offsets", request, version=11)
+
+
+@pytest.mark.parametrize("timestamp", [START, MAX_TIMESTAMP])
+def test_a_search_by_time_waits_until_what_it_begins_to_read_was_read_elsewhere(alone: World, timestamp: int) -> None:
+    answer = listed(alone, timestamp)
+    assert answer() is None
+    (effect,) = asked(alone)
+    assert (effect.path, effect.position) == (path(alone), 0)
+    warmed(alone, effect)
+    assert answer().topics[0].partitions[0].offset == 0, "although it is out of the cache again"
+
+
+@pytest.mark.parametrize("timestamp", [LATEST, EARLIEST, START + 1_000_000])
+def test_what_reads_no_record_does_not_wait(alone: World, timestamp: int) -> None:
+    assert listed(alone, timestamp)() is not None
+    assert not asked(alone)
+
+
+def test_a_search_answers_with_the_last_of_what_it_waits_for(alone: World) -> None:
+    """And a Fetch that waits for the same file is none of its business."""
+    alone.consume(1, 1)
+    first, second = listed(alone, START), listed(alone, START, START)
+    assert (first(), second()) == (None, None)
+    of_fetch, of_search = asked(alone)
+    warmed(alone, of_fetch)
+    assert (first(), second()) == (None, None)
+    warmed(alone, of_search)
+    assert [answer().topics[0].partitions[0].offset for answer in (first, second)] == [0, 0]
+    assert second().topics[0].partitions[1].error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+
+
+def test_a_search_of_a_partition_that_is_no_longer_led_here_says_so(alone: World) -> None:
+    answer = listed(alone, START)
+    (effect,) = asked(alone)
+    alone.change(leader=2)
+    warmed(alone, effect)
+    assert answer().topics[0].partitions[0].error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
+
+
 def test_what_nobody_comes_back_to_is_forgotten_some_time(alone: World, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cold, "WARMED_MAX", 1)
     for offset in (0, 1):
@@ -104,7 +149,7 @@ def test_what_nobody_comes_back_to_is_forgotten_some_time(alone: World, monkeypa
     for effect in asked(alone):
         alone.run(COLD_WAIT_MS)
         warmed(alone, effect)
-    assert [place.offset for place in alone.nodes[ME].fetching.reading.cold.warmed] == [1]
+    assert [place.offset for place in alone.nodes[ME].cold.warmed] == [1]
 
 
 def test_what_lies_a_large_batch_behind_the_index_entry_is_asked_for_too(alone: World) -> None:
@@ -125,8 +170,8 @@ def test_a_fetch_of_no_bytes_waits_like_any_other(alone: World) -> None:
     segment = hosted(alone).log.segments.active
     segment.interval_bytes = 0
     for limit in (-1, 0, 1):
-        position, size = segment.cold_part(0, limit)
-        assert position == 0 and size > 1
+        missing = segment.cold_part(0, limit)
+        assert missing.position == 0 and missing.size > 1
     answer = alone.consume(1, 0, max_bytes=0)
     warmed(alone, *asked(alone))
     assert offsets_in(answer().records) == [0]
