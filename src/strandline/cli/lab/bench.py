@@ -20,8 +20,11 @@ from strandline.client.librdkafka import why
 WIDTH = 120
 DROPS = {95: 4, 50: 3, 99.9: 2}  # percentiles that a narrow terminal does without first
 
-app = App(name="bench", help="Measure throughput and latency, or what many partitions cost.")
+app = App(name="bench", help="Measure throughput and latency, old reads, failovers, starts, many partitions.")
 command(app, "connections", "strandline.cli.lab.connecting:connections", "Measure handshakes and logins a second.")
+command(app, "cold", "strandline.cli.lab.cold:cold", "Measure whether a reader of old records hurts a producer.")
+command(app, "failover", "strandline.cli.lab.interruption:failover", "Measure how long writes stand still.")
+command(app, "start", "strandline.cli.lab.interruption:start", "Measure how long a cluster takes to start.")
 command(app, "scale", "strandline.cli.lab.scale:scale", "Measure what thousands of partitions cost.")
 
 
