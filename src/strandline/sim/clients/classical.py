@@ -67,6 +67,7 @@ class Classical(Coordinated):
         self.holds: set[Named] = set()
         self.positions: dict[int, int] = {}
         self.is_steady = False
+        self.is_slow = False  # it always takes its time to give partitions back, else in half of the cases
         self.acked = 0
         self.others: Topics = {}  # of all members' subscriptions, as it saw them last; empty if it does not lead
 
@@ -130,7 +131,8 @@ class Classical(Coordinated):
                 return False
             if not lost:
                 return True
-            if self.rng.randrange(2) and not (yield from self.finish(lost)):
+            is_slow = self.rng.randrange(2) or self.is_slow
+            if is_slow and not (yield from self.finish(lost)):
                 return False
             self.give_back(lost)
         return False

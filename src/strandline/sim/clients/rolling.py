@@ -12,6 +12,7 @@ from strandline.sim.clients.heartbeating import BE_BACK, LEAVES, Habits, Heartbe
 from strandline.wire.messages.groups.list_groups import ListGroupsRequest
 
 AT_ONCE_MS, LATER_MS = (2, 20), (20, 400)
+AMID_MAX_MS = 2000  # eager members give back everything before they join: nobody is amid that
 Asking = Generator[Any, Any, Any]
 
 
@@ -25,8 +26,9 @@ class Rolling(Client):
         self.now: Heartbeating | Classical = self.older
         self.next: Heartbeating | Classical = self.older
         self.is_killed = False  # when it is to be the other one
-        self.is_retired = False  # it leaves, and nothing comes in its place
+        self.is_retired = False  # it leaves, and nothing comes in its place until it is to come back
         self.must_restart = False  # with the protocol that it has, at once
+        self.others: list[Rolling] = []  # in its group
         self.rolls = 0
 
     @property
@@ -44,6 +46,10 @@ class Rolling(Client):
     def retire(self) -> None:
         self.is_retired, self.is_killed = True, False
 
+    def come_back(self) -> None:
+        assert self.is_retired, f"{self.name} is there"
+        self.is_retired = False
+
     def restart(self) -> None:
         self.must_restart, self.is_killed = True, False
 
@@ -51,12 +57,14 @@ class Rolling(Client):
         self.newer.is_steady = self.older.is_steady = True
 
     def live(self) -> Life:
-        while not self.is_stopped and not self.is_retired:
+        while not self.is_stopped:
             self.now = self.next
             self.now.is_stopped = False
             yield from self.run(self.now)
             if not self.is_stopped:
                 yield from self.end(self.now)
+            if self.is_retired:
+                yield from self.come_amid_a_rebalance()
         self.report(f"has changed its protocol {self.rolls} times, and was told of {self.acked} commits")
 
     def run(self, member: Heartbeating | Classical) -> Asking:
@@ -89,6 +97,18 @@ class Rolling(Client):
         self.next.subscribe(member.subscription)
         yield self.pause(*(AT_ONCE_MS if self.must_restart else LATER_MS))
         self.must_restart = False
+
+    def come_amid_a_rebalance(self) -> Asking:
+        """When it is to come back, it does so as soon as another one has something to give back."""
+        while self.is_retired and not self.is_stopped:
+            yield self.pause(*AT_ONCE_MS)
+        since_ms = self.stage.now_ms()
+        while (
+            not self.is_stopped
+            and not any(other.now.owned - other.now.target for other in self.others)
+            and self.stage.now_ms() - since_ms < AMID_MAX_MS
+        ):
+            yield self.pause(*AT_ONCE_MS)
 
 
 class Operator(Coordinated):

@@ -17,7 +17,7 @@ FIRST_SIZE, LAST_SIZE = 3, 8  # of the growing topic
 BOTH = (GROWING, CHANGING)
 REGEX = "(gr|ch|ex).*"
 LATE = "extra-late"  # there is none before faults have ended
-LAST_CHANGES = 10
+LAST_CHANGES = 12
 QUIET_MS = SESSION_MS + 200  # longer than a session of any member
 EVEN, MIXED = "even", "mixed"  # groups of the consumer protocol
 MOVING = "moving"  # a group between both protocols
@@ -88,7 +88,7 @@ class Rebalancing(Workload):
     def make_rolling(self) -> list[Rolling]:
         committed: dict[int, int] = {}
         strategy = self.rng.choice((EAGER, COOPERATIVE))
-        return [
+        rolling = [
             Rolling(self.stage, name, MOVING, GROWING, habits, committed, strategy)
             for name, habits in (
                 ("wa", Habits(interests=(BOTH,))),
@@ -96,6 +96,9 @@ class Rebalancing(Workload):
                 ("wc", Habits(interests=((GROWING,),), instance_id="four")),
             )
         ]
+        for one in rolling:
+            one.others = [other for other in rolling if other is not one]
+        return rolling
 
     def progress(self) -> dict[str, int]:
         moved = sum(one.acked for one in self.rolling)
@@ -164,11 +167,17 @@ class Rebalancing(Workload):
             self.roll(len(self.rolling))
         elif number == 8:
             self.roll(1)  # the others wait for what it gives them
-        else:
+        elif number == 9:
             self.rolling[0].retire()  # the last one of the consumer protocol: the others have its partitions now
             for member in self.members:
                 if member.group == MIXED:
                     member.subscribe(BOTH if member.subscription == REGEX else REGEX)
+        elif number == 10:  # the third one has the whole topic
+            self.rolling[1].older.subscribe((CHANGING, EXTRA))
+        else:  # it is to give some of that back, and the group is upgraded before it does
+            self.rolling[2].older.is_slow = True
+            self.rolling[1].older.subscribe((GROWING,))
+            self.rolling[0].come_back()
 
     def roll(self, newer: int) -> None:
         """So many are to be of the consumer protocol, the others of the classic one."""

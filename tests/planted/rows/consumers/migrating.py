@@ -20,6 +20,7 @@ MIGRATING: dict[str, Planted] = table(
         how=ALWAYS,
         trap="KIP-848, Upgrade; KIP-429",
         harm="what a cooperative member is about to give back is given to another one at once",
+        seeds=(2, 2),
         plan=SLOWLY,
     ),
     Planted(
