@@ -9,6 +9,7 @@ python -m tests.planted NAME --plan FILE [...]               likewise
 import argparse
 import os
 import sys
+from pathlib import Path
 
 from tests.planted import PLANTED, Planted, install
 
@@ -54,11 +55,22 @@ def hunt(planted: Planted, seeds: str, jobs: int) -> int:
     for outcome in followed(running, len(chosen), planted.name, lambda: 0):
         if not outcome.is_ok:
             print(f"{planted.name} ({planted.trap}): {planted.harm}\nfound: {verdict(outcome)}")
-            how = f"--seed {outcome.seed}" if path is None else f"--plan {path}"
-            print(f"    python -m tests.planted {planted.name} {how}")
+            print(f"    {again(planted, path, outcome.seed)}")
             return 0
     print(f"{planted.name}: not found by seeds {chosen[0]}..{chosen[-1]}", file=sys.stderr)
     return 1
+
+
+def again(planted: Planted, path: Path | None, seed: int) -> str:
+    """The command that runs this once more. A plan has a seed of its own, and need not find it with that one."""
+    from strandline.sim.runs.plan import read_plan
+
+    if path is None:
+        return f"python -m tests.planted {planted.name} --seed {seed}"
+    if read_plan(path.read_bytes()).seed == seed:
+        return f"python -m tests.planted {planted.name} --plan {path}"
+    worker = f"strandline.sim.runs.worker tests.planted:{planted.name} '{planted.workload}' '{planted.secured}'"
+    return f"echo '{seed} {path}' | python -m {worker}"
 
 
 def list_planted(*, as_json: bool) -> None:

@@ -4,7 +4,6 @@ be in the end is in `sim/workloads/rebalancing.py`."""
 from tests.planted.changes import ALWAYS, NEVER, SKIP, Gives, Instead, Swap, Without
 from tests.planted.planted import Planted, table
 
-REBALANCING = "rebalancing"
 PLAN = "rebalancing.json"  # short: a node fails and comes back, and another one is killed
 
 PROMISED: dict[str, Planted] = table(
@@ -97,8 +96,8 @@ PROMISED: dict[str, Planted] = table(
         how=NEVER,
         trap="KIP-848, KIP-345",
         harm="two processes with one instance id take each other's partitions all the time",
-        seeds=(22, 22),
-        workload=REBALANCING,
+        seeds=(1, 1),
+        plan=PLAN,
     ),
     Planted(
         name="replaced-member-stays",
