@@ -2,6 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 
+from msgspec.structs import replace
+
 from strandline.base.ids import Uuid
 from strandline.sim.clients.admin import ERRANDS_MAX, Admin
 from strandline.sim.clients.classical import COOPERATIVE, EAGER, SESSION_MS, Classical
@@ -172,12 +174,19 @@ class Rebalancing(Workload):
             for member in self.members:
                 if member.group == MIXED:
                     member.subscribe(BOTH if member.subscription == REGEX else REGEX)
-        elif number == 10:  # the third one has the whole topic
+        elif number == 10:  # the third one is to have the whole topic
             self.rolling[1].older.subscribe((CHANGING, EXTRA))
+            self.lose_interest()
         else:  # it is to give some of that back, and the group is upgraded before it does
             self.rolling[2].older.is_slow = True
             self.rolling[1].older.subscribe((GROWING,))
             self.rolling[0].come_back()
+
+    def lose_interest(self) -> None:
+        """One member alone, and nobody is fenced meanwhile, which would make its group look at everything once more."""
+        for member in self.members:
+            member.habits = replace(member.habits, is_stubborn=False)
+        self.members[-1].subscribe((CHANGING, EXTRA))
 
     def roll(self, newer: int) -> None:
         """So many are to be of the consumer protocol, the others of the classic one."""
