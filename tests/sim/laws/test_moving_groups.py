@@ -5,9 +5,17 @@ from typing import Any
 import pytest
 from tests.rows import each
 
+from strandline.base.ids import Uuid
+from strandline.metadata.image import Image
+from strandline.metadata.records import TopicRecord
 from strandline.sim.laws.clients.replayed import Replayed
 from strandline.wire.batch import batches, build
 from strandline.wire.messages.consumer_groups import records as r
+from strandline.wire.messages.groups.consumer_protocol import (
+    ConsumerProtocolAssignment,
+    TopicPartition,
+    encode_embedded,
+)
 from strandline.wire.messages.groups.group_records import (
     GroupMetadataKey,
     GroupMetadataValue,
@@ -24,6 +32,8 @@ EPOCH = r.ConsumerGroupMetadataKey(group="g")
 MEMBER = r.ConsumerGroupMemberMetadataKey(group="g", member_id="m")
 HAS = r.ConsumerGroupCurrentMemberAssignmentKey(group="g", member_id="m")
 OFFSET = OffsetCommitKey(group="g", topic="t", partition=0)
+TOPIC = Uuid(b"t" * 16)
+ASSIGNED = (r.CurrentTopicPartitions(topic_id=TOPIC, partitions=(0,)),)
 
 
 def classic(generation: int, *members: str) -> Row:
@@ -35,7 +45,7 @@ def consumer(epoch: int, member_epoch: int) -> tuple[Row, ...]:
     return (
         (MEMBER, r.ConsumerGroupMemberMetadataValue()),
         (EPOCH, r.ConsumerGroupMetadataValue(epoch=epoch)),
-        (HAS, r.ConsumerGroupCurrentMemberAssignmentValue(member_epoch=member_epoch)),
+        (HAS, r.ConsumerGroupCurrentMemberAssignmentValue(member_epoch=member_epoch, assigned_partitions=ASSIGNED)),
     )
 
 
@@ -87,3 +97,25 @@ def test_a_member_that_stays_in_its_group_through_a_downgrade_is_not_taken_out()
     leaves = replay(*both, DOWNGRADE).consumers["g"]
     assert [one.member_id for one in leaves.gone] == ["m"]
     assert leaves.ended_at >= 0
+
+
+@each(
+    ("epoch", "given", "committed", "written", "is_written"),
+    [
+        (4, (0,), 9, [UPGRADE], True),
+        (4, (0,), 9, [UPGRADE, (*DOWNGRADE, classic(4, "m"))], True),  # it has gone on as a classic group since
+        (4, (0,), 3, [UPGRADE, (*DOWNGRADE, classic(4, "m"))], False),  # what it had is not committed
+        (5, (0,), 9, [UPGRADE, (*DOWNGRADE, classic(5, "m"))], False),
+        (4, (0, 1), 9, [UPGRADE, (*DOWNGRADE, classic(4, "m"))], False),
+        (4, (), 9, [UPGRADE, (*DOWNGRADE, classic(4, "m"))], False),
+        (4, (0,), 20, [UPGRADE, DOWNGRADE, consumer(1, 1), DOWNGRADE], False),  # that was another life of the group
+    ],
+)
+def test_an_answer_may_be_from_before_its_group_became_a_classic_one(
+    epoch: int, given: tuple[int, ...], committed: int, written: list[tuple[Row, ...]], is_written: bool
+) -> None:
+    image = Image()
+    image.apply(TopicRecord(name="t", topic_id=TOPIC))
+    group = replay(*written).consumers["g"]
+    assigned = ConsumerProtocolAssignment(assigned_partitions=(TopicPartition(topic="t", partitions=given),))
+    assert group.has_assigned("m", epoch, encode_embedded(assigned, 1), committed, image) is is_written

@@ -12,16 +12,13 @@ from typing import Any
 
 from strandline.base.effects import Received, Reply
 from strandline.base.errors import ErrorCode
-from strandline.base.ids import Uuid
-from strandline.sim.laws.clients.consumers import At, Consumers
+from strandline.sim.laws.clients.consumers import At, Consumers, by_id, given_by
 from strandline.sim.laws.clients.groups import Groups
 from strandline.sim.laws.clients.promises import Promises, Whom
 from strandline.sim.world.machine import Machine
 from strandline.wire.compress import Corrupt
 from strandline.wire.messages.groups.consumer_protocol import (
-    ConsumerProtocolAssignment,
     ConsumerProtocolSubscription,
-    TopicPartition,
     decode_embedded,
 )
 from strandline.wire.messages.groups.heartbeat import HeartbeatRequest, HeartbeatResponse
@@ -76,7 +73,8 @@ class Classics:
         except (Corrupt, IndexError):
             return None
         self.real.add(request.group_id)
-        return by_id(machine, said.owned_partitions)
+        assert machine.node is not None
+        return by_id(machine.node.image, said.owned_partitions)
 
     def replies(self, machine: Machine, reply: Reply) -> None:
         which = machine.name, machine.life, reply.to.connection, reply.to.sequence
@@ -121,10 +119,12 @@ class Classics:
         if found is None:
             self.promises.holders.pop(request.group_id, None)
             return
+        assert machine.node is not None
+        image = machine.node.image
         replayed, committed, start = found
         group = replayed.consumers.get(request.group_id) or Consumers(request.group_id)
-        rows = decode_embedded(ConsumerProtocolAssignment, answer.assignment) if answer.assignment else None
-        given = frozenset[At]() if rows is None else by_id(machine, rows.assigned_partitions)
+        assignment = bytes(answer.assignment)
+        given = given_by(assignment, image)
         classic = replayed.groups.get(request.group_id)
         members = group.members()
         if classic:
@@ -132,7 +132,11 @@ class Classics:
         if not classic:
             self.promises.compare(machine, group)
             self.promises.judge(machine, group, start)
-            is_written(machine, request, given, group, committed)
+            epoch = request.generation_id
+            assert group.has_assigned(whom[1], epoch, assignment, committed, image), (
+                f"{machine.name} assigns {sorted(given)} to {whom[1]} in generation {epoch} of {whom[0]}, and that is"
+                " not written"
+            )
         if is_newest:
             self.promises.promises(whom, given, members)
 
@@ -141,27 +145,3 @@ class Classics:
         earlier generation that is fenced."""
         now = request.group_id, request.generation_id
         return {member_id for (group, member_id), generation in self.joined.items() if (group, generation) == now}
-
-
-def is_written(
-    machine: Machine, request: SyncGroupRequest, given: frozenset[At], group: Consumers, committed: int
-) -> None:
-    """A topic that is gone has no name, and is left out."""
-    assert machine.node is not None
-    topics = machine.node.image.topics
-    assert any(
-        row is not None
-        and row.offset < committed
-        and row.epoch == request.generation_id
-        and {at for at in row.assigned if at[0] in topics} == given
-        for row in group.said.get(request.member_id, [])
-    ), (
-        f"{machine.name} assigns {sorted(given)} to {request.member_id} in generation {request.generation_id} of"
-        f" {group.group_id}, and that is not written"
-    )
-
-
-def by_id(machine: Machine, rows: tuple[TopicPartition, ...]) -> frozenset[At]:
-    assert machine.node is not None
-    ids: Any = machine.node.image.topic_ids
-    return frozenset((Uuid(ids[row.topic]), p) for row in rows if row.topic in ids for p in row.partitions)

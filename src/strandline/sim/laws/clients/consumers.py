@@ -8,8 +8,14 @@ from typing import Any
 
 from strandline.base.ids import Uuid
 from strandline.base.value import Value
+from strandline.metadata.image import Image
 from strandline.wire.messages.consumer_groups import records as r
 from strandline.wire.messages.consumer_groups.records import ConsumerGroupKey, ConsumerGroupValue
+from strandline.wire.messages.groups.consumer_protocol import (
+    ConsumerProtocolAssignment,
+    TopicPartition,
+    decode_embedded,
+)
 from strandline.wire.messages.groups.group_records import GroupMetadataValue
 
 At = tuple[Uuid, int]
@@ -51,6 +57,7 @@ class Consumers:
         self.group_id = group_id
         self.last: dict[ConsumerGroupKey, ConsumerGroupValue] = {}
         self.said: dict[str, list[Said | None]] = {}  # by member id, in order; None: it was taken out after that
+        self.before: dict[str, list[Said | None]] = {}  # the same, when the group ended last: answers may be late
         self.gone: list[Gone] = []
         self.epochs: list[tuple[int, int]] = []  # of the group, each with its offset
         self.reached: list[tuple[int, int]] = []  # of its target, and generations: no member is ahead of that
@@ -69,7 +76,7 @@ class Consumers:
                 assert value.epoch >= last, f"the epoch of {self.group_id} goes back from {last} to {value.epoch}"
                 self.epochs.append((offset, value.epoch))
             case r.ConsumerGroupMetadataKey(), None:
-                self.went_on = self.ended_at
+                self.went_on, self.before = self.ended_at, self.said
                 self.last, self.said, self.epochs, self.ended_at = {}, {}, [], offset
                 return
             case r.ConsumerGroupTargetAssignmentMetadataKey(), r.ConsumerGroupTargetAssignmentMetadataValue():
@@ -131,6 +138,17 @@ class Consumers:
     def now_of(self, member_id: str) -> Said | None:
         rows = self.said.get(member_id)
         return rows[-1] if rows else None
+
+    def has_said(self, member_id: str) -> list[Said]:
+        """All that it has had, also before the group ended last, and perhaps went on as a classic one."""
+        rows = [*self.before.get(member_id, ()), *self.said.get(member_id, ())]
+        return [row for row in rows if row is not None]
+
+    def has_assigned(self, member_id: str, epoch: int, assignment: bytes, committed: int, image: Image) -> bool:
+        """To a classic member, and it is committed. A topic that is gone has no name, and is left out."""
+        rows = [row for row in self.has_said(member_id) if row.offset < committed and row.epoch == epoch]
+        given = given_by(assignment, image) if rows else frozenset[At]()
+        return any({at for at in row.assigned if at[0] in image.topics} == given for row in rows)
 
     def members(self) -> set[str]:
         return {key.member_id for key in self.last if isinstance(key, r.ConsumerGroupMemberMetadataKey)}
@@ -213,6 +231,16 @@ def said(value: r.ConsumerGroupCurrentMemberAssignmentValue, offset: int, time: 
 
 def flat(rows: Iterable[Any]) -> frozenset[At]:
     return frozenset((Uuid(bytes(row.topic_id)), partition) for row in rows for partition in row.partitions)
+
+
+def given_by(assignment: bytes, image: Image) -> frozenset[At]:
+    rows = decode_embedded(ConsumerProtocolAssignment, assignment) if assignment else None
+    return frozenset[At]() if rows is None else by_id(image, rows.assigned_partitions)
+
+
+def by_id(image: Image, rows: tuple[TopicPartition, ...]) -> frozenset[At]:
+    ids: Any = image.topic_ids
+    return frozenset((Uuid(ids[row.topic]), p) for row in rows if row.topic in ids for p in row.partitions)
 
 
 def unfolded(held: Mapping[Uuid, Iterable[int]]) -> frozenset[At]:

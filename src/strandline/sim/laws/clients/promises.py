@@ -22,7 +22,7 @@ from strandline.broker.broker import Broker
 from strandline.coordination.partitioning import partition_for
 from strandline.replica.hosting.leader import Leader
 from strandline.sim.hostile import GROUP as STRANGE_GROUP
-from strandline.sim.laws.clients.consumers import UNREVOKED, At, Consumers, Gone, flat
+from strandline.sim.laws.clients.consumers import UNREVOKED, At, Consumers, Gone, Said, flat
 from strandline.sim.laws.clients.groups import Groups
 from strandline.sim.laws.subject import Subject
 from strandline.sim.world.machine import Machine
@@ -205,8 +205,8 @@ class Promises:
         group: Consumers,
         committed: int,
     ) -> None:
-        rows = list(group.said.get(request.member_id, []))
         # An answer may be late: the group has ended since, or become a classic one.
+        rows: list[Said | None] = [*group.has_said(request.member_id)]
         rows += [gone.last for gone in group.gone if gone.member_id == request.member_id]
         if request.member_epoch == LEAVES:
             there = any(gone.member_id == request.member_id and gone.offset < committed for gone in group.gone)
