@@ -1,12 +1,13 @@
 """Reads of records that are not in the page cache: the medium is waited for elsewhere, and what asked goes on then.
 
-A node has one loop, and a read from a slow medium would hold up all others. So who wants old records asks first whether
-they are cached. If not, the driver reads them (`Warm`). A request waits for that, as a Fetch waits for new records, and
-is looked at anew, with all that may have happened to the partition meanwhile: nothing that was read elsewhere is used.
-What goes through a log in steps (the scrubber, the cleaner, a coordinator that loads) looks again with its next one.
+A node has one loop, and a read from a slow medium would hold up all others. So a reader of old records asks first
+whether they are cached. If not, the driver reads them (`Warm`). A request waits for that, as a Fetch waits for new
+records, and is looked at anew, with all that may have happened to the partition meanwhile: nothing that was read
+elsewhere is used. A reader that goes through a log in steps (the scrubber, the cleaner, a coordinator that loads)
+looks again with its next step.
 
-For who waited for it, what was read is not asked about again: by then it may have left the cache, or the medium may
-not give it. If nobody waits any more, that holds for the next one who asks.
+A reader that has waited is not asked to wait again: by then the bytes may have left the cache, or the medium may not
+give them. If nobody waits any more, that holds for the next reader.
 """
 
 from typing import Protocol
@@ -50,8 +51,9 @@ class ColdReads:
         self.under_way[place][waiter] = None
         waiter.is_cold = True
 
-    def is_awaited(self, cold: Cold | None, now: Instant) -> bool:
-        """For a reader in steps, and what its next step would wait for: must it look again later? Then that is read."""
+    def must_wait(self, cold: Cold | None, now: Instant) -> bool:
+        """For a reader in steps: must it look again later, because its next step would wait for `cold`? Then that is
+        being read."""
         if cold is None:
             return False
         place = ColdStep(cold.path, cold.position)

@@ -48,7 +48,7 @@ class PartitionReader:
         place, log, segment = self.place, self.place.log, self.place.segment
         before = place.position
         try:
-            if self.scrubber.cold.is_awaited(segment.cold_at(before, limit), now):
+            if self.scrubber.cold.must_wait(segment.cold_at(before, limit), now):
                 return 0, Reached.COLD
             checked = check(log, segment, before, place.offset, self.end, limit)
             assert checked.position >= before, "a reader never goes back"

@@ -140,7 +140,7 @@ class Scrubber:
             return 0, []
         segment, before = place.segment, place.position
         try:
-            if self.cold.is_awaited(segment.cold_at(before, limit), now):
+            if self.cold.must_wait(segment.cold_at(before, limit), now):
                 log.segments.rest(segment)
                 return None
             checked = check(log, segment, before, place.offset, upto, limit)

@@ -154,7 +154,7 @@ class Cleaner:
         if limit <= 0:
             return []
         try:
-            if self.cold.is_awaited(run.compaction.cold_part(limit), now):
+            if self.cold.must_wait(run.compaction.cold_part(limit), now):
                 return []
             before = run.compaction.bytes_moved
             run.compaction.go_on(limit)
