@@ -59,6 +59,7 @@ class Consumers:
         self.said: dict[str, list[Said | None]] = {}  # by member id, in order; None: it was taken out after that
         self.before: dict[str, list[Said | None]] = {}  # the same, when the group ended last: answers may be late
         self.gone: list[Gone] = []
+        self.came: list[tuple[str, int, r.ConsumerGroupMemberMetadataValue]] = []  # static members: id, time, and what
         self.epochs: list[tuple[int, int]] = []  # of the group, each with its offset
         self.reached: list[tuple[int, int]] = []  # of its target, and generations: no member is ahead of that
         self.ended_at = -1  # where the group was removed last, or had no members
@@ -85,6 +86,8 @@ class Consumers:
                 self.said.setdefault(key.member_id, []).append(said(value, offset, time))
             case r.ConsumerGroupCurrentMemberAssignmentKey(), None if key in self.last:
                 self.is_gone(key.member_id, offset, time)
+            case r.ConsumerGroupMemberMetadataKey(), r.ConsumerGroupMemberMetadataValue() if value.instance_id:
+                self.came.append((key.member_id, time, value))
         if value is None:
             self.last.pop(key, None)
         else:
@@ -116,14 +119,14 @@ class Consumers:
         self.reached.append((offset, value.generation))
 
     def may_be_replaced(self, gone: Gone, instance_id: str) -> bool:
-        """Is another member in its place, and does one of them speak the classic protocol, in which a static member
-        need not have been away?"""
-        members: Any = {one: value for one, value in self.last.items() if type(one) is r.ConsumerGroupMemberMetadataKey}
+        """Has another member come in its place, and does one of them speak the classic protocol, in which a static
+        member need not have been away? The other one may be gone by now."""
         return any(
             value.instance_id == instance_id
-            and one.member_id != gone.member_id
+            and member_id != gone.member_id
+            and time == gone.time
             and (gone.is_classic or value.classic_member_metadata is not None)
-            for one, value in members.items()
+            for member_id, time, value in self.came
         )
 
     def is_gone(self, member_id: str, offset: int, time: int) -> None:
