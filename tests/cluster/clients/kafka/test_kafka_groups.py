@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from confluent_kafka import Producer
+from confluent_kafka import Consumer, Producer, TopicPartition
 from tests.cluster.clients.kafka.test_kafka_tools import Tools, java, with_java
 from tests.cluster.driving import admin_of, create, quiet, until
 from tests.cluster.failures.test_group_failover import coordinator_of
@@ -77,8 +77,12 @@ class Stage:
         """Each record is consumed: once, as long as nobody dies."""
         until(lambda: set(self.values()) == set(range(self.made)), timeout_s)
 
+    def groups(self, *options: str) -> str:
+        """Kafka's tool for groups. By itself it gives a busy machine five seconds, and then ends with status 0."""
+        return self.tools("consumer-groups", "--timeout", "60000", *options)
+
     def described(self, *options: str) -> str:
-        return self.tools("consumer-groups", "--describe", "--group", self.group, *options)
+        return self.groups("--describe", "--group", self.group, *options)
 
     def shares(self) -> list[int]:
         """How many partitions each member has. Kafka's tool would take seconds to say it."""
@@ -87,7 +91,7 @@ class Stage:
 
     def listed(self) -> list[str]:
         """Of the group: its type, and its state."""
-        rows = self.tools("consumer-groups", "--list", "--state", "--type").splitlines()
+        rows = self.groups("--list", "--state", "--type").splitlines()
         return next((row.split()[1:] for row in rows if row.startswith(self.group)), [])
 
     def committed(self) -> int:
@@ -100,7 +104,7 @@ def test_java_consumers_share_a_topic_and_kafkas_tools_administer_their_group(
     shared_cluster: LocalCluster, tmp_path: Path
 ) -> None:
     stage = Stage(shared_cluster, tmp_path)
-    tools, group = stage.tools, ("--group", stage.group)
+    group = ("--group", stage.group)
     stage.produce(60)
     stage.set_session("30000")  # a JVM may take long to start
     with stage.consumer(group_remote_assignor="range"):
@@ -115,18 +119,18 @@ def test_java_consumers_share_a_topic_and_kafkas_tools_administer_their_group(
             members = stage.described("--members", "--verbose")
             assert re.search(rf"^{stage.group} +\S+ +i +/127", members, re.MULTILINE)
             assert re.search(r" range +Stable +2\s*$", stage.described("--state"))
-            assert "The group is not empty" in tools("consumer-groups", "--delete", *group)
-            refused = tools("consumer-groups", "--delete-offsets", *group, "--topic", stage.topic)
+            assert "The group is not empty" in stage.groups("--delete", *group)
+            refused = stage.groups("--delete-offsets", *group, "--topic", stage.topic)
             assert refused.count("Deleting offsets of a topic is forbidden") == PARTITIONS
     until(lambda: stage.shares() == [], 90)
     assert stage.listed() == ["Consumer", "Empty"]
     reset = ("--reset-offsets", *group, "--topic", stage.topic, "--to-offset", "4", "--execute")
-    tools("consumer-groups", *reset)
+    stage.groups(*reset)
     assert stage.committed() == 4 * PARTITIONS
-    deleted = tools("consumer-groups", "--delete-offsets", *group, "--topic", f"{stage.topic}:0,1")
+    deleted = stage.groups("--delete-offsets", *group, "--topic", f"{stage.topic}:0,1")
     assert deleted.count("Successful") == 2
     assert stage.committed() == 4 * (PARTITIONS - 2)
-    assert "was successful" in tools("consumer-groups", "--delete", *group)
+    assert "was successful" in stage.groups("--delete", *group)
     assert stage.listed() == []
     assert len(stage.values()) == stage.made, "nobody died, so nothing was read twice"
 
@@ -147,3 +151,33 @@ def test_java_consumers_go_on_when_their_coordinator_dies(cluster: LocalCluster,
         assert stage.shares() == [3, 3]
     assert stage.committed() == stage.made, "both have committed with the other coordinator"
     assert len(stage.values()) == stage.made, "no consumer has lost a partition, so nothing was read twice"
+
+
+def commits_once(stage: Stage, protocol: str) -> None:
+    """A group of its own, with a member that comes, commits and leaves."""
+    known = quiet(stage.cluster.bootstrap, group_id=f"{stage.group}-{protocol}", enable_auto_commit=False)
+    consumer = Consumer({**known, "group.protocol": protocol})
+    consumer.subscribe([f"^{stage.topic}$"])
+    until(lambda: (consumer.poll(0.1), len(consumer.assignment()) == PARTITIONS)[1], 60)
+    consumer.commit(offsets=[TopicPartition(stage.topic, 0, 1)], asynchronous=False)
+    consumer.close()
+
+
+@with_java
+def test_kafkas_dump_log_reads_every_record_of_groups(cluster: LocalCluster, tmp_path: Path) -> None:
+    stage = Stage(cluster, tmp_path)
+    for protocol in ("classic", "consumer"):
+        commits_once(stage, protocol)
+    node = cluster.node(1)
+    node.terminate()
+    assert node.wait_stopped() == 0
+    files = [path for path in node.data_path.glob("__consumer_offsets-*/*.log") if path.stat().st_size]
+    said = stage.tools.run("dump-log", "--offsets-decoder", "--deep-iteration", "--files", ",".join(map(str, files)))
+    read = re.findall(r'^\| offset: .* key: \{"type":"(\d+)".* payload: (?:<DELETE>|\{"version")', said, re.MULTILINE)
+    of_expressions = said.count(" key: Unknown record type 16 ")  # before Kafka 4.0
+    assert len(read) + of_expressions == said.count("| offset: "), "each of them"
+    assert {int(kind) for kind in read} - {16} == {1, 2, 3, 5, 6, 7, 8}, (
+        "4 is Kafka's before 4.1, and never written here"
+    )
+    assert of_expressions or "16" in read
+    assert "isvalid: false" not in said
