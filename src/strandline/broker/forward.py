@@ -45,6 +45,7 @@ class Forwarding:
     def __init__(self, timeout_ms_max: int = 30_000) -> None:
         self.timeout_ms_max = timeout_ms_max  # request.timeout.ms
         self.count = 0
+        self.controllers = 0  # how often this node has heard of another one
         self.out: dict[int, Waiting] = {}
         self.again: dict[int, Instant] = {}  # when to try which once more
         self.places: Counter[int] = Counter()  # that are taken, by connection

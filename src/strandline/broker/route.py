@@ -128,6 +128,8 @@ class Machines(NodePort, Protocol):
     @property
     def has_quotas(self) -> bool: ...
 
+    completes_answers: bool
+
 
 OF_BROKERS = 4  # the version of AddPartitionsToTxn from which it is a broker's
 

@@ -263,7 +263,9 @@ class Segment:
         """What a `read` from `offset` would wait for. The batch may begin anywhere between two entries of the index."""
         position, bound = self.index.position_of(offset), self.index.bound_of(offset)
         end = self.size if bound is None else min(bound + max(max_bytes, HEADER_SIZE), self.size)
-        return self.cold_at(position, end - position)
+        if position >= end or self.file.is_cached(position, end - position):  # as `cold_at`: this is the hot path
+            return None
+        return Cold(self.path, position, end - position)
 
     def cold_at(self, position: int, size: int) -> Cold | None:
         """So many bytes from there on, as far as the file has them; None if they are cached."""

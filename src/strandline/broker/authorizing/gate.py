@@ -51,6 +51,7 @@ class Gate:
             if not isinstance(verdict, Split):
                 return verdict
             self.pending.setdefault(received.to.connection, {})[received.to.sequence] = verdict
+            node.completes_answers = True
             return route(node, verdict.received, now)  # guard: split-goes-through-whole
 
         return judged

@@ -48,14 +48,18 @@ class GuardedNode(Node):
         self.gate.authorizer.follow(self.image.acls, self.image.acls_version)
         return effects
 
-    def propagate(self, effects: list[Effect], now: Instant) -> list[Effect]:
-        """As a node's own. All `effects` of every step come through here."""
-        done = Node.propagate(self, effects, now)  # not `super()`: this is the hot path
-        return self.gate.finish(done) if self.gate.pending else done
+    def complete(self, effects: list[Effect], now: Instant) -> list[Effect]:
+        """And with what was refused of a request that is answered in part."""
+        done = super().complete(effects, now)
+        if self.gate.pending:
+            done = self.gate.finish(done)
+            self.completes_answers |= bool(self.gate.pending)
+        return done
 
     def check(self, *, image: bool = True) -> None:
         super().check(image=image)
         self.gate.check()
+        assert self.completes_answers or not self.gate.pending, "an answer would lack what was refused"
         assert self.gate.authorizer.version in (-1, self.image.acls_version)
 
 

@@ -275,7 +275,7 @@ def of_controller(node: Node) -> Iterator[Family]:
     values = {
         "ActiveControllerCount": int(controller.is_active),
         **counts_of(node.image),
-        "NewActiveControllersCount": node.new_leaders,
+        "NewActiveControllersCount": node.forwarding.controllers,
         "TimedOutBrokerHeartbeatCount": controller.counts.timed_out_heartbeats,
         "LastAppliedRecordOffset": node.committed.end - 1,
         "LastCommittedRecordOffset": node.quorum.high_watermark - 1,

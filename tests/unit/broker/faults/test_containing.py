@@ -140,7 +140,7 @@ def test_where_it_may_be_half_done_the_node_tells_the_others_and_stops(probe: Pr
     assert [effect.level for effect in effects if isinstance(effect, Report)] == ["error"]
     (row,) = sent[0].message.requests
     assert (row.api, row.version) == (19, event.to.api_version)
-    assert node.quarantine.holds(19, event.to.api_version, event.message)
+    assert node.containment.quarantine.holds(19, event.to.api_version, event.message)
     before = digest(node)
     assert node.step(request(fresh, machine, 3, "PLAINTEXT"), now) == []
     assert node.shutdown(now) == []
@@ -172,7 +172,7 @@ def test_a_request_that_was_held_stops_the_node_as_others_do() -> None:
             planted.setattr(node.forwarding, "deadline", lambda now=now: now)
             effects = node.expire(now) if late == "expire" else node.step(Failed("none", Failure.CLOSED), now)
         assert node.containment.is_stopping
-        assert node.quarantine.holds(12, event.to.api_version, event.message)
+        assert node.containment.quarantine.holds(12, event.to.api_version, event.message)
         assert sum(isinstance(effect, Send) for effect in effects) == 2
         with pytest.raises(RuntimeError, match="nobody asked"), pytest.MonkeyPatch.context() as planted:
             other = node_of(fresh.world.machines[max(fresh.world.machines)])
