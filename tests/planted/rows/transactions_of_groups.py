@@ -32,7 +32,7 @@ TRANSACTIONS_OF_GROUPS: dict[str, Planted] = table(
     ),
     Planted(
         name="loaded-markers-decide-nothing",
-        how=Swap("None", "None and row.producer_id < 0"),
+        how=Swap("None", "None and batch.producer_id < 0"),
         trap="KIP-98",
         harm="after a failover the offsets of transactions that are over are pending for ever",
         seeds=(4, 4),
