@@ -1,4 +1,4 @@
-"""`strandline bench cold`, `failover` and `start` on real processes, for a moment each: every figure is there."""
+"""`bench cold`, `transactions`, `failover` and `start` on real processes, for a moment each: every figure is there."""
 
 import json
 from pathlib import Path
@@ -22,6 +22,12 @@ def test_old_records_are_read_and_a_kill_interrupts_writes(cluster: LocalCluster
     small = ("--megabytes", "1", "--seconds", "0.2", *reached)
     refused = strandline("bench", "cold", "--drop", "echo no >&2; false", *small)
     assert (refused.returncode, "the page cache was not dropped: no" in refused.stderr) == (1, True)
+
+    held = ("--seconds", "0.5", "--producers", "2", "--hold-ms", "50", "--json", *reached)
+    done = strandline("bench", "transactions", *held)
+    assert done.returncode == 0, done.stderr
+    (found,) = json.loads(done.stdout)["results"]
+    assert 0 < found["commits_s"] <= 2 * 1000 / 50 and found["mb_s"] > 0 and found["commit_ms"] > 0
 
     kill = "case {id} in " + " ".join(f"{node.node_id}) kill -9 {node.pid};;" for node in cluster.nodes) + " esac"
     done = strandline("bench", "failover", kill, "--seconds", "5", "--rate", "200", "--json", *reached)

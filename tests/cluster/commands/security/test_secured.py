@@ -73,6 +73,7 @@ ROWS = [
     Row("bench --seconds 0.2 --warmup 0.1 --replication-factor 1 --rate 100", TOPIC),
     Row("bench connections --seconds 0.2", ""),
     Row("bench cold --megabytes 1 --seconds 0.2 --replication-factor 1 --drop true", TOPIC),
+    Row("bench transactions --seconds 0.2 --replication-factor 1", TOPIC),
     Row("bench failover true --seconds 0.2 --rate 50 --replication-factor 1", TOPIC),
     Row("topics delete TOPIC", TOPIC),
 ]

@@ -1,0 +1,105 @@
+"""`strandline bench transactions`: commits a second, and throughput in transactions, of one cluster or two in turn."""
+
+import json
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import msgspec
+from confluent_kafka import KafkaException
+from rich.console import Console
+
+from strandline.bench.transactions import Transacted, TransactionLoad, measure_transactions
+from strandline.cli.connect import HERE, Cluster, Json, OfCluster, fail
+from strandline.cli.lab.bench import WIDTH
+from strandline.cli.show import Column, Fitted
+from strandline.client.librdkafka import why
+
+
+def transactions(
+    *,
+    cluster: OfCluster = HERE,
+    peer: str | None = None,
+    peer_command_config: Path | None = None,
+    producers: int = 1,
+    hold_ms: int = 0,
+    record_size: int = 100,
+    batch_bytes: int = 16384,
+    partitions: int = 1,
+    replication_factor: int = 3,
+    seconds: float = 5,
+    rounds: int = 1,
+    json_output: Json = False,
+) -> None:
+    """Commit transactions one after another with each producer; show commits a second and megabytes a second.
+
+    Parameters
+    ----------
+    peer
+        another cluster, host:port: both are measured in turn, and compared
+    peer_command_config
+        the properties file for TLS and SASL with the other cluster
+    producers
+        number of producers, each with an id of its own
+    hold_ms
+        how long each transaction writes, as fast as the cluster takes it; 0: it has one record
+    record_size
+        size of a record's value in bytes
+    batch_bytes
+        largest size of a batch in bytes
+    partitions
+        number of partitions of the topic that the bench creates
+    replication_factor
+        number of replicas of each partition
+    seconds
+        duration of one measurement
+    rounds
+        number of measurements of each cluster
+    """
+    load = TransactionLoad(producers, partitions, replication_factor, record_size, batch_bytes, hold_ms, seconds)
+    if (
+        min(producers, partitions, replication_factor, record_size, batch_bytes, rounds) < 1
+        or seconds <= 0
+        or hold_ms < 0
+    ):
+        fail("producers, partitions, replication factor, sizes, seconds and rounds must be positive", status=2)
+    clusters = [cluster] if peer is None else [cluster, Cluster(peer, peer_command_config)]
+    try:
+        measured = [measure_transactions(one.config, load) for _ in range(rounds) for one in clusters]
+    except KafkaException as error:
+        fail(why(error))
+    if json_output:
+        print(json.dumps(as_json(measured, peer)))
+    else:
+        show(measured, peer)
+
+
+def ratio_of(measured: list[Transacted], hold_ms: int) -> float:
+    """The first cluster's to the peer's, the median over the rounds: megabytes if transactions last, else commits."""
+    rates = [one.mb_s if hold_ms else one.commits_s for one in measured]
+    return median(ours / theirs for ours, theirs in zip(rates[::2], rates[1::2], strict=True))
+
+
+def as_json(measured: list[Transacted], peer: str | None) -> dict[str, Any]:
+    shown: dict[str, Any] = {"results": [msgspec.to_builtins(one) for one in measured]}
+    return shown if peer is None else shown | {"ratio": ratio_of(measured, measured[0].hold_ms)}
+
+
+def show(measured: list[Transacted], peer: str | None) -> None:
+    console = Console()
+    if not console.is_terminal:
+        console = Console(width=WIDTH)  # a pipe has no width of its own
+    table = Fitted(
+        Column("cluster"),
+        Column("producers", "right"),
+        Column("hold ms", "right"),
+        Column("commits/s", "right"),
+        Column("MB/s", "right"),
+        Column("commit ms", "right"),
+    )
+    for one in measured:
+        numbers = f"{one.commits_s:.0f}", f"{one.mb_s:.1f}", f"{one.commit_ms:.1f}"
+        table.add_row(one.bootstrap, str(one.producers), str(one.hold_ms), *numbers)
+    console.print(table)
+    if peer is not None:
+        console.print(f"ratio {measured[0].bootstrap} / {peer}: {ratio_of(measured, measured[0].hold_ms):.2f}")
