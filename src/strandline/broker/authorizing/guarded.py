@@ -48,9 +48,9 @@ class GuardedNode(Node):
         self.gate.authorizer.follow(self.image.acls, self.image.acls_version)
         return effects
 
-    def complete(self, effects: list[Effect], now: Instant) -> list[Effect]:
+    def complete(self, done: list[Effect], now: Instant) -> list[Effect]:
         """And with what was refused of a request that is answered in part."""
-        done = super().complete(effects, now)
+        done = super().complete(done, now)
         if self.gate.pending:
             done = self.gate.finish(done)
             self.completes_answers |= bool(self.gate.pending)
