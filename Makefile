@@ -66,13 +66,13 @@ collected: $(DEV)
 	$(BIN)/python -m pytest -q --collect-only | grep -v ::
 
 sim: $(CORE) ## more simulated clusters than the tests have; SEEDS=FIRST..LAST
-	$(BIN)/strandline sim --seeds $(or $(SEEDS),1..1000)
+	$(BIN)/strandline sim --seeds $(or $(SEEDS),50000001..50001000)
 
 campaign: $(DEV) ## mutants of the source that tests must find, seeds, the model, a storm; MUTANTS="…" SEEDS=… MODEL="…" FUZZ=MINUTES STORM="…" JOBS=…
 	$(BIN)/python -m tests.mutants --page
 	$(BIN)/python -m tests.mutants --jobs $(or $(JOBS),2) $(MUTANTS)
 	$(BIN)/python -m pytest -q -n $(or $(JOBS),2) --dist loadgroup -m long
-	$(BIN)/strandline sim --seeds $(or $(SEEDS),1001..2000) --jobs $(or $(JOBS),2)
+	$(BIN)/strandline sim --seeds $(or $(SEEDS),50001001..50002000) --jobs $(or $(JOBS),2)
 	$(BIN)/strandline model $(MODEL)
 	$(BIN)/strandline model transactions
 	$(BIN)/python -m tests.fuzz --minutes $(or $(FUZZ),10)
