@@ -115,6 +115,8 @@ def start(servers: Servers, command: str, stop: str, replication_factor: int, li
     )
     try:
         while not is_written(servers, topic, replication_factor):
+            if process.poll():
+                raise StrandlineError(f"the command that starts the cluster failed: exit status {process.returncode}")
             if time.perf_counter() - began > limit_s:
                 raise StrandlineError(f"no record was acknowledged in {limit_s:.0f} s", "does the command work?")
             time.sleep(AGAIN_S)

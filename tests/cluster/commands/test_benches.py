@@ -1,6 +1,7 @@
 """`bench cold`, `transactions`, `failover` and `start` on real processes, for a moment each: every figure is there."""
 
 import json
+import sys
 from pathlib import Path
 
 import pytest
@@ -41,10 +42,12 @@ def test_old_records_are_read_and_a_kill_interrupts_writes(cluster: LocalCluster
 
 def test_a_start_is_measured_up_to_the_first_record(tmp_path: Path) -> None:
     port = port_of_many(3)
-    command = f"strandline up --nodes 1 --dir {tmp_path}/cluster --port {port}"
+    command = f"{sys.executable} -m strandline up --nodes 1 --dir {tmp_path}/cluster --port {port}"
     one = ("--replication-factor", "1", "--bootstrap-server", f"127.0.0.1:{port}")
     done = strandline("bench", "start", command, "--json", *one)
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["seconds"] > 0
+    failed = strandline("bench", "start", "no-such-command", *one)
+    assert (failed.returncode, "exit status 127" in failed.stderr) == (1, True)
     never = strandline("bench", "start", "true", "--limit", "0.5", *one)
     assert (never.returncode, "no record was acknowledged in 0 s" in never.stderr) == (1, True), "the first one is gone"
