@@ -1,19 +1,21 @@
 """How long do writes stand still when the leader's process is killed, and how long does a start take?
 
 For `strandline bench failover` and `strandline bench start`. What kills a node and what starts a cluster are shell
-commands, so that any cluster can be measured."""
+commands, so that any cluster can be measured.
+"""
 
 import os
 import signal
 import subprocess
 import time
-import uuid
-from collections.abc import Callable
 from itertools import pairwise
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
 from strandline.base.value import Value
+from strandline.bench.load import pace, producer_of, steady
+from strandline.bench.shell import run
+from strandline.bench.topic import bench_topic, topic_name
 from strandline.client.admin.topics import create_topic, delete_topics, topic_names
 from strandline.client.ask import Servers
 from strandline.client.cluster import Cluster
@@ -22,12 +24,8 @@ from strandline.client.errors import StrandlineError
 from strandline.client.librdkafka import addresses, client_config
 
 BEFORE_S = 5.0  # of writes before the kill
-RECORD = bytes(200)
+RECORD_BYTES = 200
 AGAIN_S = 0.05
-
-
-class KillFailed(Exception):
-    """The command that kills a node failed: the message says why."""
 
 
 class Interrupted(Value, frozen=True):
@@ -45,27 +43,25 @@ class Started(Value, frozen=True):
 
 
 def failover(cluster: ClientConfig, kill: str, rate: int, seconds: float, replication_factor: int) -> Interrupted:
-    """Write to one partition, kill its leader by `kill` with `{id}` replaced, and write on for `seconds`."""
-    topic = f"strandline-bench-{uuid.uuid4().hex[:8]}"
-    create_topic(cluster, topic, 1, replication_factor)
-    try:
+    """Write to one partition, kill its leader by `kill` with `{id}` replaced, and write on for `seconds`. Raises
+    CommandFailed if `kill` fails."""
+    config = steady(rate, seconds, RECORD_BYTES, 1, replication_factor)
+    acknowledged: list[float] = []
+
+    def heard(error: KafkaError | None, message: Message) -> None:
+        del message
+        if error is None:
+            acknowledged.append(time.perf_counter())
+
+    with bench_topic(cluster, 1, replication_factor) as topic:
         with Cluster(cluster) as known:
             leader = known.leader_of(topic, 0)
-        acknowledged: list[float] = []
-        producer = Producer(client_config(cluster, **{"acks": "all", "linger.ms": 0}))
-
-        def done(error: KafkaError | None, message: Message) -> None:
-            del message
-            if error is None:
-                acknowledged.append(time.perf_counter())
-
-        sent = write(producer, topic, rate, BEFORE_S, done)
+        producer = producer_of(cluster, config)
+        sent = pace(producer, topic, config, BEFORE_S, lambda due: heard)
         killed = time.perf_counter()
         run(kill.replace("{id}", str(leader)))
-        sent += write(producer, topic, rate, seconds, done)
+        sent += pace(producer, topic, config, seconds, lambda due: heard)
         producer.flush(30)
-    finally:
-        delete_topics(cluster, [topic])
     gap, began = longest_gap(acknowledged, killed)
     return Interrupted(addresses(cluster), leader, gap, began - killed, len(acknowledged), sent)
 
@@ -78,37 +74,10 @@ def longest_gap(times: list[float], killed: float) -> tuple[float, float]:
     return max(gaps)
 
 
-def write(
-    producer: Producer,
-    topic: str,
-    rate: int,
-    seconds: float,
-    done: Callable[[KafkaError | None, Message], None],
-) -> int:
-    began, count = time.perf_counter(), 0
-    while (passed := time.perf_counter() - began) < seconds:
-        if passed * rate < count:
-            producer.poll(min(0.001, count / rate - passed))
-            continue
-        try:
-            producer.produce(topic, RECORD, on_delivery=done)
-            count += 1
-        except BufferError:
-            producer.poll(0.01)
-        producer.poll(0)
-    return count
-
-
-def run(command: str) -> None:
-    done = subprocess.run(command, shell=True, capture_output=True, text=True, check=False)  # the user's
-    if done.returncode:
-        raise KillFailed(done.stderr.strip() or f"exit status {done.returncode}")
-
-
 def start(servers: Servers, command: str, stop: str, replication_factor: int, limit_s: float) -> Started:
     """Run `command` and create a topic as soon as a node answers. At the end run `stop`, and tell the processes of
     `command` to end."""
-    topic = f"strandline-bench-{uuid.uuid4().hex[:8]}"
+    topic = topic_name()
     began = time.perf_counter()
     process = subprocess.Popen(  # the user's
         command, shell=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
@@ -140,6 +109,6 @@ def is_written(servers: Servers, topic: str, replication_factor: int) -> bool:
         return False
     errors: list[KafkaError | None] = []
     producer = Producer(client_config(servers, acks="all"))
-    producer.produce(topic, RECORD, on_delivery=lambda error, message: errors.append(error))
+    producer.produce(topic, bytes(RECORD_BYTES), on_delivery=lambda error, message: errors.append(error))
     producer.flush(30)
     return errors == [None]

@@ -8,20 +8,20 @@ import os
 import statistics
 import threading
 import time
-import uuid
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from struct import Struct
 
 from confluent_kafka import Consumer, KafkaError, Message, Producer, TopicPartition
 
 from strandline.base.value import Value
+from strandline.bench.topic import bench_topic
 from strandline.bench.usage import Usage, usage, used_between
-from strandline.client.admin.topics import create_topic, delete_topics
 from strandline.client.ask import Servers
 from strandline.client.librdkafka import addresses, client_config
 
 SAMPLE_EVERY = 64
 STAMP = Struct(">q")
+Heard = Callable[[KafkaError | None, Message], None]
 PERCENTILES = (50.0, 95.0, 99.0, 99.9)
 
 
@@ -37,6 +37,22 @@ class LoadConfig(Value, frozen=True):
     warmup_s: float
     consume: bool
     pids: tuple[int, ...] = ()
+
+
+def steady(rate: int, seconds: float, record_size: int, partitions: int, replication_factor: int) -> LoadConfig:
+    """Records at a rate, each sent at once, and measured from the first one on."""
+    return LoadConfig(
+        record_size=record_size,
+        acks="all",
+        linger_ms=0,
+        batch_bytes=1_000_000,
+        partitions=partitions,
+        replication_factor=replication_factor,
+        rate=rate,
+        seconds=seconds,
+        warmup_s=0,
+        consume=False,
+    )
 
 
 class Latency(Value, frozen=True):
@@ -96,14 +112,10 @@ class Sample:
 
 def measure(cluster: Servers, config: LoadConfig) -> Measured:
     """Make a topic, load it, measure, delete it."""
-    topic = f"strandline-bench-{uuid.uuid4().hex[:8]}"
-    create_topic(cluster, topic, config.partitions, config.replication_factor)
-    try:
+    with bench_topic(cluster, config.partitions, config.replication_factor) as topic:
         if config.rate:
             return measure_rate(cluster, topic, config)
         return measure_throughput(cluster, topic, config)
-    finally:
-        delete_topics(cluster, [topic])
 
 
 def producer_of(cluster: Servers, config: LoadConfig) -> Producer:
@@ -126,13 +138,14 @@ def producer_of(cluster: Servers, config: LoadConfig) -> Producer:
 def measure_throughput(cluster: Servers, topic: str, config: LoadConfig) -> Measured:
     producer = producer_of(cluster, config)
     sampler = Sampler()
-    write(producer, topic, config, config.warmup_s, sampler)
+    payload = os.urandom(config.record_size)
+    write(producer, topic, payload, config.warmup_s, sampler)
     producer.flush(60)
     sampler.is_on = True
     end_before = total_end(cluster, topic, config)
     idle = [usage(pid) for pid in config.pids]
     started = time.perf_counter()
-    count = write(producer, topic, config, config.seconds, sampler)
+    count = write(producer, topic, payload, config.seconds, sampler)
     left = producer.flush(60)
     span = time.perf_counter() - started
     processes = tuple(used_between(before, usage(before.pid)) for before in idle)
@@ -155,9 +168,8 @@ def measure_throughput(cluster: Servers, topic: str, config: LoadConfig) -> Meas
     )
 
 
-def write(producer: Producer, topic: str, config: LoadConfig, span_s: float, sampler: Sampler) -> int:
+def write(producer: Producer, topic: str, payload: bytes, span_s: float, sampler: Sampler) -> int:
     """As fast as the cluster takes it, for `span_s`; how many records were handed over."""
-    payload = os.urandom(config.record_size)
     until = time.perf_counter() + span_s
     count = 0
     while (now := time.perf_counter()) < until:
@@ -176,13 +188,13 @@ def measure_rate(cluster: Servers, topic: str, config: LoadConfig) -> Measured:
     producer = producer_of(cluster, config)
     sampler = Sampler()
     listener = Listener(cluster, topic, config) if config.consume else None
-    pace(producer, topic, config, config.warmup_s, sampler)
+    pace(producer, topic, config, config.warmup_s, sampler.sent)
     sampler.is_on = True
     if listener is not None:
         listener.is_on = True
     idle = [usage(pid) for pid in config.pids]
     started = time.perf_counter()
-    count = pace(producer, topic, config, config.seconds, sampler)
+    count = pace(producer, topic, config, config.seconds, sampler.sent)
     producer.flush(30)
     span = time.perf_counter() - started
     processes = tuple(used_between(before, usage(before.pid)) for before in idle)
@@ -200,8 +212,9 @@ def measure_rate(cluster: Servers, topic: str, config: LoadConfig) -> Measured:
     )
 
 
-def pace(producer: Producer, topic: str, config: LoadConfig, span_s: float, sampler: Sampler) -> int:
-    """Records at an even rate, each with its time in it. A record's latency counts from when it was due."""
+def pace(producer: Producer, topic: str, config: LoadConfig, span_s: float, sent: Callable[[float], Heard]) -> int:
+    """Records at an even rate, each with its time in it. `sent` makes a record's delivery callback, of when the record
+    was due: its latency counts from then. Returns how many there were."""
     filler = os.urandom(max(0, config.record_size - STAMP.size))
     started = time.perf_counter()
     count = 0
@@ -211,9 +224,12 @@ def pace(producer: Producer, topic: str, config: LoadConfig, span_s: float, samp
             producer.poll(max(0.0, min(0.001, due - time.perf_counter())))  # a negative wait would be one without end
             continue
         payload = STAMP.pack(int(due * 1e9)) + filler
-        producer.produce(topic, payload, on_delivery=sampler.sent(due))
+        try:
+            producer.produce(topic, payload, on_delivery=sent(due))
+            count += 1
+        except BufferError:
+            producer.poll(0.01)
         producer.poll(0)
-        count += 1
     return count
 
 

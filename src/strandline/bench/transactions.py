@@ -1,19 +1,18 @@
 """How many transactions a second, and how many megabytes in them: the load of `strandline bench transactions`."""
 
 import time
-import uuid
 from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
 from confluent_kafka import Producer
 
 from strandline.base.value import Value
-from strandline.client.admin.topics import create_topic, delete_topics
+from strandline.bench.load import Sampler, write
+from strandline.bench.topic import bench_topic
 from strandline.client.config import ClientConfig
 from strandline.client.librdkafka import addresses, client_config
 
 COMMIT_S = 60
-STEP_RECORDS = 64
 QUEUE_KB = 8 << 10  # in the client: a transaction that lasts 100 ms should not have to wait for a second's records
 
 
@@ -43,16 +42,14 @@ class Count(NamedTuple):
 
 
 def measure_transactions(cluster: ClientConfig, load: TransactionLoad) -> Transacted:
-    topic = f"strandline-bench-{uuid.uuid4().hex[:8]}"
-    create_topic(cluster, topic, load.partitions, load.replication_factor)
-    try:
-        with ThreadPoolExecutor(load.producers) as threads:
-            producers = list(threads.map(lambda number: ready(cluster, topic, number, load), range(load.producers)))
-            began = time.perf_counter()
-            counts = list(threads.map(lambda producer: work(producer, topic, load, began + load.seconds), producers))
-            span = time.perf_counter() - began
-    finally:
-        delete_topics(cluster, [topic])
+    with (
+        bench_topic(cluster, load.partitions, load.replication_factor) as topic,
+        ThreadPoolExecutor(load.producers) as threads,
+    ):
+        producers = list(threads.map(lambda number: ready(cluster, topic, number, load), range(load.producers)))
+        began = time.perf_counter()
+        counts = list(threads.map(lambda producer: work(producer, topic, load, began + load.seconds), producers))
+        span = time.perf_counter() - began
     commits = sum(one.commits for one in counts)
     return Transacted(
         addresses(cluster),
@@ -83,26 +80,12 @@ def work(producer: Producer, topic: str, load: TransactionLoad, until: float) ->
     value = bytes(load.record_size)
     commits = records = 0
     committing = 0.0
-    while (now := time.perf_counter()) < until:
+    while time.perf_counter() < until:
         producer.begin_transaction()
         producer.produce(topic, value)
-        records += 1 + write(producer, topic, value, now + load.hold_ms / 1000)
+        records += 1 + write(producer, topic, value, load.hold_ms / 1000, Sampler())
         began = time.perf_counter()
         producer.commit_transaction(COMMIT_S)
         committing += time.perf_counter() - began
         commits += 1
     return Count(commits, records, committing)
-
-
-def write(producer: Producer, topic: str, value: bytes, until: float) -> int:
-    """As fast as the cluster takes it."""
-    count = 0
-    while time.perf_counter() < until:
-        try:
-            for _ in range(STEP_RECORDS):
-                producer.produce(topic, value)
-                count += 1
-            producer.poll(0)
-        except BufferError:
-            producer.poll(0.01)
-    return count

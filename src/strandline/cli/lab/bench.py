@@ -1,7 +1,9 @@
 """`strandline bench`: throughput and latency of a Kafka-compatible cluster, or of two in alternation."""
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
+from statistics import median
 from typing import Annotated, Any
 
 import msgspec
@@ -97,7 +99,7 @@ def bench(
         consume,
         process_ids(pids),
     )
-    clusters = [cluster] if peer is None else [cluster, Cluster(peer, peer_command_config)]
+    clusters = in_turn(cluster, peer, peer_command_config)
     for one in clusters:
         topic_names(one.config)  # ends the command if nobody answers
     console = Console(stderr=json_output)
@@ -109,6 +111,22 @@ def bench(
     errors = sum(m.errors for measured in results.values() for m in measured)
     if errors:
         fail(f"{errors} records were not acknowledged", "the figures are of those that were")
+
+
+def in_turn(cluster: Cluster, peer: str | None, peer_command_config: Path | None) -> list[Cluster]:
+    """What is measured in each round."""
+    return [cluster] if peer is None else [cluster, Cluster(peer, peer_command_config)]
+
+
+def ratio_in_turn(rates: Sequence[float]) -> float | None:
+    """The first cluster's to the peer's, the median over the rounds; None if the peer did nothing in one."""
+    pairs = list(zip(rates[::2], rates[1::2], strict=True))
+    return median(ours / theirs for ours, theirs in pairs) if all(theirs for _, theirs in pairs) else None
+
+
+def wide(console: Console) -> Console:
+    """A pipe has no width of its own."""
+    return console if console.is_terminal else Console(width=WIDTH)
 
 
 def measure_in_turn(
@@ -130,8 +148,7 @@ def measure_in_turn(
 
 
 def show(console: Console, results: dict[str, list[Measured]], bootstrap: str, peer: str | None) -> None:
-    if not console.is_terminal:
-        console = Console(width=WIDTH)  # a pipe has no width of its own
+    console = wide(console)
     console.print(table_of([m for measured in results.values() for m in measured]))
     for m in (m for measured in results.values() for m in measured):
         for used in m.processes:

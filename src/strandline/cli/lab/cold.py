@@ -9,10 +9,11 @@ import msgspec
 from rich.console import Console
 from rich.status import Status
 
-from strandline.bench.cold import ColdConfig, ColdMeasured, NotDropped, measure_cold
+from strandline.bench.cold import ColdConfig, ColdMeasured, measure_cold
 from strandline.bench.load import PERCENTILES
-from strandline.cli.connect import HERE, Cluster, Json, OfCluster, fail
-from strandline.cli.lab.bench import WIDTH, cells
+from strandline.bench.shell import CommandFailed
+from strandline.cli.connect import HERE, Json, OfCluster, fail
+from strandline.cli.lab.bench import cells, in_turn, wide
 from strandline.cli.show import Column, Fitted
 
 DROP = "sync; echo 1 > /proc/sys/vm/drop_caches"
@@ -55,7 +56,7 @@ def cold(
     if megabytes < 1 or rate < 1 or seconds <= 0 or replication_factor < 1 or rounds < 1:
         fail("megabytes, rate, seconds, replication factor and rounds must be positive", status=2)
     config = ColdConfig(megabytes, rate, seconds, replication_factor, drop)
-    clusters = [cluster] if peer is None else [cluster, Cluster(peer, peer_command_config)]
+    clusters = in_turn(cluster, peer, peer_command_config)
     console = Console(stderr=json_output)
     measured: list[ColdMeasured] = []
     try:
@@ -65,16 +66,14 @@ def cold(
                     where = f"round {number + 1} of {rounds}, {one.bootstrap}: "
                     say = partial(note, status, where)
                     measured.append(measure_cold(one.config, config, say))
-    except NotDropped as why:
+    except CommandFailed as why:
         fail(f"the page cache was not dropped: {why}", "run it as root, or name another command with --drop")
     except TimeoutError as why:
         fail(str(why))
     if json_output:
         print(json.dumps(as_json(measured)))
     else:
-        if not console.is_terminal:
-            console = Console(width=WIDTH)  # a pipe has no width of its own
-        console.print(table_of(measured))
+        wide(console).print(table_of(measured))
 
 
 def note(status: Status, where: str, what: str) -> None:

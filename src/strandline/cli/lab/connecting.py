@@ -2,7 +2,6 @@
 
 import json
 from pathlib import Path
-from statistics import median
 from typing import Any
 
 import msgspec
@@ -10,8 +9,8 @@ from rich.console import Console
 
 from strandline.bench.connecting import Connected, measure_connections
 from strandline.bench.load import PERCENTILES
-from strandline.cli.connect import HERE, Cluster, Json, OfCluster, fail
-from strandline.cli.lab.bench import cells, process_ids
+from strandline.cli.connect import HERE, Json, OfCluster, fail
+from strandline.cli.lab.bench import cells, in_turn, process_ids, ratio_in_turn
 from strandline.cli.show import Column, Fitted
 
 Rounds = list[tuple[str, Connected]]  # the cluster, and what was measured
@@ -48,7 +47,7 @@ def connections(
     if seconds <= 0 or threads < 1 or rounds < 1:
         fail("seconds, threads and rounds must be positive", status=2)
     processes = process_ids(pids)
-    clusters = [cluster] if peer is None else [cluster, Cluster(peer, peer_command_config)]
+    clusters = in_turn(cluster, peer, peer_command_config)
     measured = [
         (one.bootstrap, measure_connections(one.config, seconds, threads, processes))
         for _ in range(rounds)
@@ -64,10 +63,7 @@ def connections(
 
 
 def ratio_of(measured: Rounds) -> float | None:
-    """The first cluster's connections to the peer's, the median over the rounds; None if the peer took none."""
-    rates = [one.per_second for _, one in measured]
-    pairs = list(zip(rates[::2], rates[1::2], strict=True))
-    return median(ours / theirs for ours, theirs in pairs) if all(theirs for _, theirs in pairs) else None
+    return ratio_in_turn([one.per_second for _, one in measured])
 
 
 def as_json(measured: Rounds, peer: str | None) -> dict[str, Any]:

@@ -4,9 +4,10 @@ import json
 
 import msgspec
 
-from strandline.bench.interruption import Interrupted, KillFailed, Started
+from strandline.bench.interruption import Interrupted, Started
 from strandline.bench.interruption import failover as measure_failover
 from strandline.bench.interruption import start as measure_start
+from strandline.bench.shell import CommandFailed
 from strandline.cli.connect import HERE, Json, OfCluster, fail
 
 
@@ -36,7 +37,7 @@ def failover(
         fail("rate, seconds and replication factor must be positive", status=2)
     try:
         measured = measure_failover(cluster.config, kill, rate, seconds, replication_factor)
-    except KillFailed as why:
+    except CommandFailed as why:
         fail(f"the kill command failed: {why}")
     print(json.dumps(msgspec.to_builtins(measured)) if json_output else text_of_failover(measured))
 

@@ -13,7 +13,7 @@ from rich.status import Status
 from strandline.bench.scale_cluster import NotMeasured
 from strandline.bench.scale_steps import Say, ScaleConfig, Scaled, Step, measure
 from strandline.cli.connect import Json, fail
-from strandline.cli.lab.bench import WIDTH
+from strandline.cli.lab.bench import wide
 from strandline.cli.show import Column, Fitted
 from strandline.testing.local_cluster import StartFailed
 
@@ -111,8 +111,7 @@ def growth(results: list[Scaled], name: str) -> float | None:
 
 
 def show(console: Console, results: list[Scaled]) -> None:
-    if not console.is_terminal:
-        console = Console(width=WIDTH)  # a pipe has no width of its own
+    console = wide(console)
     console.print(table_of(results))
     console.print("What held a node's loop for 10 ms or more at a time (the three causes with the most time):")
     for scaled in results:

@@ -2,7 +2,6 @@
 
 import json
 from pathlib import Path
-from statistics import median
 from typing import Any
 
 import msgspec
@@ -10,8 +9,8 @@ from confluent_kafka import KafkaException
 from rich.console import Console
 
 from strandline.bench.transactions import Transacted, TransactionLoad, measure_transactions
-from strandline.cli.connect import HERE, Cluster, Json, OfCluster, fail
-from strandline.cli.lab.bench import WIDTH
+from strandline.cli.connect import HERE, Json, OfCluster, fail
+from strandline.cli.lab.bench import in_turn, ratio_in_turn, wide
 from strandline.cli.show import Column, Fitted
 from strandline.client.librdkafka import why
 
@@ -63,7 +62,7 @@ def transactions(
         or hold_ms < 0
     ):
         fail("producers, partitions, replication factor, sizes, seconds and rounds must be positive", status=2)
-    clusters = [cluster] if peer is None else [cluster, Cluster(peer, peer_command_config)]
+    clusters = in_turn(cluster, peer, peer_command_config)
     try:
         measured = [measure_transactions(one.config, load) for _ in range(rounds) for one in clusters]
     except KafkaException as error:
@@ -74,21 +73,18 @@ def transactions(
         show(measured, peer)
 
 
-def ratio_of(measured: list[Transacted], hold_ms: int) -> float:
-    """The first cluster's to the peer's, the median over the rounds: megabytes if transactions last, else commits."""
-    rates = [one.mb_s if hold_ms else one.commits_s for one in measured]
-    return median(ours / theirs for ours, theirs in zip(rates[::2], rates[1::2], strict=True))
+def ratio_of(measured: list[Transacted]) -> float | None:
+    """Of megabytes if transactions last, else of commits."""
+    return ratio_in_turn([one.mb_s if one.hold_ms else one.commits_s for one in measured])
 
 
 def as_json(measured: list[Transacted], peer: str | None) -> dict[str, Any]:
     shown: dict[str, Any] = {"results": [msgspec.to_builtins(one) for one in measured]}
-    return shown if peer is None else shown | {"ratio": ratio_of(measured, measured[0].hold_ms)}
+    return shown if peer is None else shown | {"ratio": ratio_of(measured)}
 
 
 def show(measured: list[Transacted], peer: str | None) -> None:
-    console = Console()
-    if not console.is_terminal:
-        console = Console(width=WIDTH)  # a pipe has no width of its own
+    console = wide(Console())
     table = Fitted(
         Column("cluster"),
         Column("producers", "right"),
@@ -101,5 +97,6 @@ def show(measured: list[Transacted], peer: str | None) -> None:
         numbers = f"{one.commits_s:.0f}", f"{one.mb_s:.1f}", f"{one.commit_ms:.1f}"
         table.add_row(one.bootstrap, str(one.producers), str(one.hold_ms), *numbers)
     console.print(table)
-    if peer is not None:
-        console.print(f"ratio {measured[0].bootstrap} / {peer}: {ratio_of(measured, measured[0].hold_ms):.2f}")
+    ratio = None if peer is None else ratio_of(measured)
+    if ratio is not None:
+        console.print(f"ratio {measured[0].bootstrap} / {peer}: {ratio:.2f}")
