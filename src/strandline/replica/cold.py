@@ -25,7 +25,6 @@ WARMED_MAX = 1_000  # places that nobody has come back to
 class Waiter(Protocol):
     """A request that waits for what is not cached."""
 
-    is_cold: bool
     done: bool
 
 
@@ -46,10 +45,12 @@ class ColdReads:
         if not self.warmed[place]:
             del self.warmed[place]
 
-    def wait(self, place: ColdPlace, cold: Cold, waiter: Waiter, now: Instant) -> None:
+    def wait(self, place: ColdPlace, cold: Cold, waiter: Waiter, now: Instant) -> bool:
+        """False if `waiter` waits for that place already."""
         self.begin(place, cold, now)
+        is_new = waiter not in self.under_way[place]
         self.under_way[place][waiter] = None
-        waiter.is_cold = True
+        return is_new
 
     def must_wait(self, cold: Cold | None, now: Instant) -> bool:
         """For a reader in steps: must it look again later, because its next step would wait for `cold`? Then that is

@@ -323,6 +323,7 @@ class Replicas:
             if isinstance(waiter, ParkedFetch):
                 effects += self.fetching.warmed(waiter, now)
             elif isinstance(waiter, ParkedListing):
+                self.cold.found(place)  # it reads there with the last of what it waits for, and asks no more
                 effects += self.offsets.warmed(waiter, now)
         return effects
 

@@ -23,6 +23,8 @@ from strandline.base.effects import (
     Synced,
     SyncFailed,
     ToController,
+    Warm,
+    Warmed,
 )
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import BrokerEpoch, NodeId, TopicIdPartition, Uuid
@@ -173,6 +175,13 @@ class World:
         self.commit(r.PartitionChangeRecord(partition_id=0, topic_id=AT.topic_id, **fields), skip=skip)
 
     # --- effects
+
+    def cold_reads(self, node: int) -> list[Warm]:
+        """What its driver was asked to read, since it is not cached."""
+        return [effect for by, effect in self.sent_by if by == node and isinstance(effect, Warm)]
+
+    def warmed(self, node: int, effect: Warm) -> None:
+        self.perform(NodeId(node), self.nodes[NodeId(node)].step(Warmed(effect.token), self.now))
 
     def perform(self, node: NodeId, effects: list[Effect]) -> None:
         while node in self.nodes and self.nodes[node].host.directories.news:

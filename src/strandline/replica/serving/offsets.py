@@ -118,7 +118,6 @@ class ParkedListing:
         self.to = to
         self.request = request
         self.open = 0  # reads that are under way
-        self.is_cold = False
         self.done = False
 
 
@@ -136,7 +135,7 @@ class Offsets:
             for asked in topic.partitions:
                 if asked.timestamp >= 0 or asked.timestamp == MAX_TIMESTAMP:
                     self.wait_for(topic.name, asked, parked, now)
-        return [] if parked.is_cold else [self.answer(to, request, now)]
+        return [] if parked.open else [self.answer(to, request, now)]
 
     def wait_for(self, topic: str, asked: ListOffsetsPartition, parked: ParkedListing, now: Instant) -> None:
         """If the search is not to hold up the node, since what it reads is not cached."""
@@ -147,10 +146,8 @@ class Offsets:
             cold = hosted.log.cold_for_timestamp(None if asked.timestamp == MAX_TIMESTAMP else asked.timestamp)
         except DiskError:
             return  # the search will report it
-        place = None if cold is None else ColdStep(cold.path, cold.position)
-        if cold is not None and place is not None and parked not in self.cold.under_way.get(place, ()):
-            self.cold.wait(place, cold, parked, now)
-            parked.open += 1
+        if cold is not None:
+            parked.open += self.cold.wait(ColdStep(cold.path, cold.position), cold, parked, now)
 
     def warmed(self, parked: ParkedListing, now: Instant) -> list[Effect]:
         """With the last of what it waits for it is answered. What has left the cache since is read all the same."""

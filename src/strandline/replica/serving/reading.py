@@ -163,6 +163,7 @@ class Reading:
             self.cold.found(ColdRead(hosted.at, offset))
         if isinstance(read, Cold):
             self.cold.wait(ColdRead(hosted.at, offset), read, parked, now)
+            parked.is_cold = True
             return None
         if type(read) is Refused and read.error is ErrorCode.CORRUPT_MESSAGE:
             self.host.suspects.add(hosted, offset, now)

@@ -8,7 +8,6 @@ from crc32c import crc32c
 from tests.unit.replica.conftest import AT, START, World
 from tests.unit.replica.scrubbing.test_scrubbing import PASS, a_world, flip, log_of
 
-from strandline.base.effects import Warm, Warmed
 from strandline.base.ids import OFFSETS_TOPIC, NodeId
 from strandline.broker.coordinators.internal_topics import InternalTopics
 from strandline.coordination.internal_log import Reached, Reader
@@ -115,8 +114,8 @@ def test_what_is_not_cached_is_read_elsewhere_before_a_coordinator_reads_it() ->
     while (step := read_all(world, reader))[1] is Reached.COLD:
         assert read_all(world, reader) == (0, Reached.COLD), "it is still under way"
         world.run(1)
-        (effect, *_) = [one for _, one in world.sent_by if isinstance(one, Warm)][asked:]
+        (effect, *_) = world.cold_reads(1)[asked:]
         count, asked = count + step[0], asked + 1
-        world.perform(NodeId(1), world.nodes[NodeId(1)].step(Warmed(effect.token), world.now))
+        world.warmed(1, effect)
     assert step[1] is Reached.END
     assert count + step[0] == 20

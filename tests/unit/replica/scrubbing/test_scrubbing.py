@@ -8,7 +8,6 @@ from tests.unit.log.logs import content
 from tests.unit.replica.conftest import AT, START, World, a_batch
 from tests.unit.replica.serving.test_offsets import list_offset
 
-from strandline.base.effects import Warm, Warmed
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import NodeId
 from strandline.broker.metrics.gauges import of_scrubber
@@ -112,19 +111,15 @@ def test_what_is_not_cached_is_looked_at_once_it_was_read_elsewhere(world: World
     disk.cold |= {segment.path for segment in log_of(world, 2).segments}
     world.run(PASS)
     assert scrubber_of(world, 2).repairs.damaged == 0
-    (asked,) = warmings(world, 2)
+    (asked,) = world.cold_reads(2)
     for _ in range(20):
-        world.perform(NodeId(2), world.nodes[NodeId(2)].step(Warmed(asked.token), world.now))
+        world.warmed(2, asked)
         world.run(100)
-        if warmings(world, 2)[-1] == asked:
+        if world.cold_reads(2)[-1] == asked:
             break
-        asked = warmings(world, 2)[-1]
+        asked = world.cold_reads(2)[-1]
     assert stored(world, 2) == stored(world, 3)
-    assert len({(one.path, one.position) for one in warmings(world, 2)}) == len(warmings(world, 2))
-
-
-def warmings(world: World, node: int) -> list[Warm]:
-    return [effect for by, effect in world.sent_by if by == node and isinstance(effect, Warm)]
+    assert len({(one.path, one.position) for one in world.cold_reads(2)}) == len(world.cold_reads(2))
 
 
 @each("offset", range(20), world=a_world)

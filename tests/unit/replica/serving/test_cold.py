@@ -6,7 +6,7 @@ import pytest
 from tests.unit.replica.asking import ask, offsets_in
 from tests.unit.replica.conftest import AT, START, World
 
-from strandline.base.effects import Warm, Warmed
+from strandline.base.effects import Warm
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import NodeId
 from strandline.replica import cold
@@ -47,11 +47,11 @@ def path(world: World) -> str:
 def asked(world: World) -> list[Warm]:
     """What the driver is to read, by now."""
     world.run(1)
-    return [effect for _, effect in world.sent_by if isinstance(effect, Warm)]
+    return world.cold_reads(ME)
 
 
 def warmed(world: World, effect: Warm) -> None:
-    world.perform(ME, world.nodes[ME].step(Warmed(effect.token), world.now))
+    world.warmed(ME, effect)
 
 
 def test_a_fetch_waits_until_what_it_asks_for_was_read_elsewhere_even_if_its_client_does_not_wait(alone: World) -> None:
@@ -113,6 +113,7 @@ def test_a_search_by_time_waits_until_what_it_begins_to_read_was_read_elsewhere(
     assert (effect.path, effect.position) == (path(alone), 0)
     warmed(alone, effect)
     assert answer().topics[0].partitions[0].offset == 0, "although it is out of the cache again"
+    assert not alone.nodes[ME].cold.warmed, "nobody comes back to it"
 
 
 @pytest.mark.parametrize("timestamp", [LATEST, EARLIEST, START + 1_000_000])

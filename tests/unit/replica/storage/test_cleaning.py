@@ -8,7 +8,7 @@ from tests.unit.log.compaction.compacting import keyed, pairs
 from tests.unit.replica.conftest import AT
 from tests.unit.replica.storage.test_directories import HOME, Jbod, directory
 
-from strandline.base.effects import Save, Sync, Warm, Warmed
+from strandline.base.effects import Save, Sync
 from strandline.base.ids import NodeId, TopicPartition
 from strandline.log.directory import future_name
 from strandline.log.log import Appended, Log
@@ -100,9 +100,9 @@ def test_what_is_not_cached_is_compacted_once_it_was_read_elsewhere(world: Jbod)
     assert log_of(world, 1).cleaned_to == 0
     answered = 0
     while not log_of(world, 1).cleaned_to and answered < 100:
-        asked = [effect for by, effect in world.sent_by if by == 1 and isinstance(effect, Warm)]
+        asked = world.cold_reads(1)
         for effect in asked[answered:]:
-            world.perform(NodeId(1), world.nodes[NodeId(1)].step(Warmed(effect.token), world.now))
+            world.warmed(1, effect)
         answered = len(asked)
         world.run(100)
     assert stored(world, 1) == stored(world, 2)
