@@ -3,25 +3,21 @@
 The reader is a process of its own and decodes nothing, so that neither Python's lock nor a client's work is measured.
 """
 
-import time
 from collections.abc import Callable
-from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
-from functools import partial
+from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 
 from strandline.base.value import Value
 from strandline.bench.load import Latency, Sampler, pace, producer_of, steady
+from strandline.bench.raw_reading import read_all
 from strandline.bench.shell import run
 from strandline.bench.topic import bench_topic
-from strandline.client.ask import config_of
-from strandline.client.cluster import EARLIEST, LATEST, Cluster
 from strandline.client.config import ClientConfig
 from strandline.client.librdkafka import addresses
 
 PARTITIONS = 3
 HOT_RECORD_BYTES = 1024
 OLD_RECORD_BYTES = 10_240
-READ_BYTES = 4 << 20  # of each partition in one Fetch
 FLUSH_S = 300
 
 Say = Callable[[str], None]
@@ -56,7 +52,7 @@ def measure_cold(cluster: ClientConfig, config: ColdConfig, say: Say) -> ColdMea
         run(config.drop)
         say("a producer, and a reader of old records")
         with ProcessPoolExecutor(1, get_context("spawn")) as reader:
-            reading = reader.submit(read_all, cluster, old)
+            reading = reader.submit(read_all, cluster, old, PARTITIONS)
             meanwhile = latency(cluster, hot, config)
             size, seconds = reading.result()
     return ColdMeasured(addresses(cluster), before, meanwhile, size / 1e6 / seconds)
@@ -84,18 +80,3 @@ def latency(cluster: ClientConfig, topic: str, config: ColdConfig) -> Latency | 
     pace(producer, topic, wanted, config.seconds, sampler.sent)
     producer.flush(FLUSH_S)
     return Latency.of(sampler.latencies)
-
-
-def read_all(config: ClientConfig, topic: str) -> tuple[int, float]:
-    """Bytes and seconds of reading it once, all partitions at a time."""
-    began = time.perf_counter()
-    with ThreadPoolExecutor(PARTITIONS) as threads:
-        sizes = list(threads.map(partial(read_partition, config, topic), range(PARTITIONS)))
-    return sum(sizes), time.perf_counter() - began
-
-
-def read_partition(config: ClientConfig, topic: str, partition: int) -> int:
-    with Cluster(config_of(config)) as cluster:
-        ends = [cluster.list_offsets({(topic, partition): edge}) for edge in (EARLIEST, LATEST)]
-        start, end = (found[topic, partition].offset for found in ends)
-        return sum(len(one.records) for one in cluster.read(topic, partition, start, end, max_bytes=READ_BYTES))

@@ -14,6 +14,7 @@ from struct import Struct
 from confluent_kafka import Consumer, KafkaError, Message, Producer, TopicPartition
 
 from strandline.base.value import Value
+from strandline.bench.raw_reading import raw_throughput
 from strandline.bench.topic import bench_topic
 from strandline.bench.usage import Usage, usage, used_between
 from strandline.client.ask import Servers
@@ -36,6 +37,7 @@ class LoadConfig(Value, frozen=True):
     seconds: float
     warmup_s: float
     consume: bool
+    raw: bool = False  # what `consume` reads is not decoded
     pids: tuple[int, ...] = ()
 
 
@@ -154,7 +156,10 @@ def measure_throughput(cluster: Servers, topic: str, config: LoadConfig) -> Meas
         # Most records have no callback that would report a failure; the log knows how many arrived.
         acknowledged = min(acknowledged, total_end(cluster, topic, config) - end_before)
     megabytes = acknowledged * config.record_size / 1e6
-    read = read_throughput(cluster, topic, config) if config.consume else None
+    read = None
+    if config.consume:
+        raw = config.raw
+        read = raw_throughput(cluster, topic, config.partitions) if raw else read_throughput(cluster, topic, config)
     return Measured(
         addresses(cluster),
         acknowledged,

@@ -1,4 +1,4 @@
-"""`bench cold`, `transactions`, `failover` and `start` on real processes, for a moment each: every figure is there."""
+"""The benches on real processes, for a moment each: every figure is there."""
 
 import json
 import sys
@@ -23,6 +23,14 @@ def test_old_records_are_read_and_a_kill_interrupts_writes(cluster: LocalCluster
     small = ("--megabytes", "1", "--seconds", "0.2", *reached)
     refused = strandline("bench", "cold", "--drop", "echo no >&2; false", *small)
     assert (refused.returncode, "the page cache was not dropped: no" in refused.stderr) == (1, True)
+
+    quick = ("--seconds", "0.3", "--warmup", "0", "--partitions", "2", *reached)
+    done = strandline("bench", "--consume", "--raw", "--json", *quick)
+    assert done.returncode == 0, done.stderr
+    (found,) = json.loads(done.stdout)["results"]
+    assert found["read_mb_s"] > 0 and found["records"] > 0
+    refused = strandline("bench", "--raw", *quick)
+    assert (refused.returncode, "--raw needs --consume" in refused.stderr) == (2, True)
 
     held = ("--seconds", "0.5", "--producers", "2", "--hold-ms", "50", "--json", *reached)
     done = strandline("bench", "transactions", *held)

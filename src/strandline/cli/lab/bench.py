@@ -48,6 +48,7 @@ def bench(
     warmup: float = 3,
     rounds: int = 1,
     consume: Annotated[bool, Parameter(negative="")] = False,
+    raw: Annotated[bool, Parameter(negative="")] = False,
     pids: str = "",
     json_output: Json = False,
 ) -> None:
@@ -81,11 +82,15 @@ def bench(
         number of measurements of each cluster
     consume
         read too: measures end-to-end latency with a rate, read throughput without one
+    raw
+        read with a client that decodes nothing, in a process of its own: what the cluster can do, not librdkafka
     pids
         process ids on this machine, separated by commas, whose processor time and memory are shown
     """
     if record_size < 8 or seconds <= 0 or rounds < 1 or partitions < 1:
         fail("record size (at least 8), seconds, rounds and partitions must be positive", status=2)
+    if raw and (rate or not consume):
+        fail("--raw needs --consume, and no --rate: it measures the throughput of reads", status=2)
     config = LoadConfig(
         record_size,
         acks,
@@ -97,6 +102,7 @@ def bench(
         seconds,
         warmup,
         consume,
+        raw,
         process_ids(pids),
     )
     clusters = in_turn(cluster, peer, peer_command_config)
