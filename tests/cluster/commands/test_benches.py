@@ -32,6 +32,13 @@ def test_old_records_are_read_and_a_kill_interrupts_writes(cluster: LocalCluster
     refused = strandline("bench", "--raw", *quick)
     assert (refused.returncode, "--raw needs --consume" in refused.stderr) == (2, True)
 
+    small_ones = ("--seconds", "0.3", "--warmup", "0", "--pids", str(cluster.nodes[0].pid))
+    done = strandline("bench", "requests", *small_ones, "--json", *reached)
+    assert done.returncode == 0, done.stderr
+    (found,) = json.loads(done.stdout)["results"]
+    assert found["requests"] > 30, "more than were under way at first"
+    assert found["latency"]["max"] > 0 and [used["pid"] for used in found["processes"]] == [cluster.nodes[0].pid]
+
     held = ("--seconds", "0.5", "--producers", "2", "--hold-ms", "50", "--json", *reached)
     done = strandline("bench", "transactions", *held)
     assert done.returncode == 0, done.stderr

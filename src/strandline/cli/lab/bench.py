@@ -27,6 +27,7 @@ command(app, "connections", "strandline.cli.lab.connecting:connections", "Measur
 command(app, "cold", "strandline.cli.lab.cold:cold", "Measure whether a reader of old records hurts a producer.")
 command(app, "failover", "strandline.cli.lab.interruption:failover", "Measure how long writes stand still.")
 command(app, "start", "strandline.cli.lab.interruption:start", "Measure how long a cluster takes to start.")
+command(app, "requests", "strandline.cli.lab.requests:requests", "Measure small requests a second.")
 command(app, "transactions", "strandline.cli.lab.transacting:transactions", "Measure commits a second.")
 command(app, "scale", "strandline.cli.lab.scale:scale", "Measure what thousands of partitions cost.")
 
