@@ -81,6 +81,7 @@ class Pump:
         self.on_disk_error = on_disk_error
         self.stopped = False
         self.inside = False
+        self.looks = False  # at the deadline, before the loop waits again
         self.armed = NEVER  # when the timer fires
         self.timer: asyncio.TimerHandle | None = None
         self.perform: dict[type, Callable[[Any], None]] = {Report: self.report, Halt: self.halt}
@@ -126,14 +127,27 @@ class Pump:
             perform = self.perform
             for effect in step(event, self.now()):
                 perform[type(effect)](effect)
-            deadline = self.node.deadline()
-            # What is due already has its timer: to set it anew would put it off with every event.
-            if deadline < self.armed and self.now() + 1 < self.armed and not self.stopped:
-                self.arm(deadline)
+            if not self.looks:
+                self.looks = True
+                self.loop.call_soon(self.look)
         except Exception as error:
             self.crash(error, event)
         finally:
             self.inside = False
+
+    def look(self) -> None:
+        """At the node's deadline, once for all events of a turn of the loop: every part of the node is asked."""
+        assert self.looks
+        self.looks = False
+        if self.stopped:
+            return
+        try:
+            deadline = self.node.deadline()
+            # What is due already has its timer: to set it anew would put it off with every event.
+            if deadline < self.armed and self.now() + 1 < self.armed:
+                self.arm(deadline)
+        except Exception as error:
+            self.crash(error, DEADLINE)
 
     def arm(self, deadline: Instant) -> None:
         assert not self.stopped

@@ -1,5 +1,6 @@
 """The pump: effects at once, the timer, durability, and the end."""
 
+import asyncio
 import logging
 from pathlib import Path
 
@@ -229,3 +230,32 @@ def test_a_node_that_halts_with_something_due_has_not_crashed(caplog: pytest.Log
     with caplog.at_level(logging.ERROR, "strandline"):
         run(scenario)
     assert caplog.records == []
+
+
+def test_the_deadline_is_asked_once_for_all_events_of_a_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def scenario() -> None:
+        async with rig() as it:
+            await asyncio.sleep(0)
+            asked = []
+            deadline = it.node.deadline
+            monkeypatch.setattr(it.node, "deadline", lambda: asked.append(1) or deadline())
+            it.node.wakes = [Instant(Clock().now() + 20)]
+            for number in range(3):
+                it.pump.event(Synced(("m", number)))
+            assert (asked, it.pump.timer) == ([], None)
+            await asyncio.sleep(0)
+            assert len(asked) == 1 and it.pump.timer is not None
+            await it.until(lambda: it.node.expired)
+
+    run(scenario)
+
+
+def test_a_node_that_cannot_say_when_it_is_due_has_crashed(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def scenario() -> None:
+        async with rig() as it:
+            monkeypatch.setattr(it.node, "deadline", lambda: 1 // 0)
+            it.pump.event(Synced(("m", 1)))
+            await it.until(lambda: it.stops)
+            assert it.stops[0][0] == CRASHED
+
+    run(scenario)
