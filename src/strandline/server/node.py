@@ -17,7 +17,8 @@ from strandline.server.main import DiskOf, real_disk, serve
 from strandline.server.storage.secret_file import OTHERS
 
 USAGE = """usage: strandline node --config FILE
-  FILE has Kafka's properties: node.id, process.roles, listeners, log.dirs, …"""
+  FILE has Kafka's properties: node.id, process.roles, listeners, log.dirs, …
+  A folder of such files runs all of them as one machine; `strandline format --shards` writes it."""
 
 
 def make_node(
@@ -33,6 +34,10 @@ def run_node(arguments: list[str], disk_of: DiskOf = real_disk) -> int:
         print(USAGE, file=sys.stderr)
         return 0 if arguments == ["--help"] else 2
     path = Path(arguments[1])
+    if path.is_dir():
+        from strandline.server.machine.supervisor import run_machine  # most machines run one node
+
+        return run_machine(path)
     try:
         config = NodeConfig.from_properties(parse_properties(path.read_text()))
     except OSError as error:

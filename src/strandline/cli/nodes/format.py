@@ -15,6 +15,7 @@ from strandline.cli.security.add_scram import user_of
 from strandline.cli.security.passwords import warn
 from strandline.metadata.records import UserScramCredentialRecord
 from strandline.security.secret import ClusterSecret
+from strandline.server.machine.layout import BadLayout, folder_of, name_of, shards_of, text_of
 from strandline.server.storage.formatting import NotFormattable, format_node, random_uuid_text
 from strandline.server.storage.secret_file import new_secret, path_of, read_secret, write_secret
 
@@ -27,6 +28,7 @@ def format_storage(
     feature: Annotated[list[str] | None, Parameter(negative="")] = None,
     add_scram: Annotated[list[str] | None, Parameter(negative="")] = None,
     ignore_formatted: Annotated[bool, Parameter(negative="")] = False,
+    shards: int | None = None,
 ) -> None:
     """Prepare a node's log directories before its first start.
 
@@ -50,6 +52,11 @@ def format_storage(
         salt and iterations, or a saltedpassword in place of the password. May be repeated; the same for each controller
     ignore_formatted
         skip directories that are already formatted for this cluster and node
+    shards
+        number of nodes that this machine runs, one for each core: writes a properties file for each of them, in a
+        folder next to the properties file, and formats their log directories. `strandline node --config FOLDER` runs
+        them as one. They have one broker.rack, so that no two replicas of a partition are on one machine as long as
+        there are as many machines as replicas. Shard N has N added to the node id, and 10·N to each port
     """
     try:
         parse_uuid(cluster_id)
@@ -57,6 +64,45 @@ def format_storage(
         fail(f"'{cluster_id}' is not a cluster id", "`strandline random-uuid` prints one", status=2)
     levels = dict(parsed(text) for text in feature or ())
     users = users_of(add_scram or [])
+    configs = [config] if shards is None else write_shards(config, shards)
+    for path in configs:
+        format_node_of(path, cluster_id, levels, users, cluster_secret, ignore_formatted=ignore_formatted)
+    if shards is not None:
+        print(f"`strandline node --config {folder_of(config)}` runs the {shards} shards of this machine")
+
+
+def write_shards(config: Path, count: int) -> list[Path]:
+    """Their properties files, which only their owner may read: they may have passwords."""
+    try:
+        shards = shards_of(parse_properties(config.read_text()), count)
+        folder = folder_of(config)
+        folder.mkdir(mode=0o700, exist_ok=True)
+        stale = {path.name for path in folder.glob("*.properties")} - {name_of(number) for number in range(count)}
+        if stale:
+            fail(
+                f"{folder} has shards that {count} shards do not have: {', '.join(sorted(stale))}",
+                "move their replicas to other brokers, stop the machine, and remove these files",
+            )
+        paths = [folder / name_of(number) for number in range(count)]
+        for path, shard in zip(paths, shards, strict=True):
+            path.touch(mode=0o600)
+            path.write_text(text_of(shard))
+    except OSError as error:
+        fail(f"{error.filename}: {error.strerror}", status=2)
+    except (BadLayout, ConfigError) as error:
+        fail(f"{config} cannot be divided: {error}", status=2)
+    return paths
+
+
+def format_node_of(
+    config: Path,
+    cluster_id: str,
+    levels: dict[str, int],
+    users: list[UserScramCredentialRecord],
+    cluster_secret: Path | None,
+    *,
+    ignore_formatted: bool,
+) -> None:
     try:
         node = NodeConfig.from_properties(parse_properties(config.read_text()))
     except OSError as error:

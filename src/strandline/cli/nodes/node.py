@@ -11,6 +11,7 @@ def node(*, config: Path) -> int:
     Parameters
     ----------
     config
-        the node's properties file, with Kafka's names
+        the node's properties file, with Kafka's names; or the folder that `strandline format --shards` wrote: all
+        nodes of this machine then run as one
     """
     return run_node(["--config", str(config)])
