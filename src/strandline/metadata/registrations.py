@@ -10,6 +10,9 @@ Invariants of a partition (executed by `check_partition`):
   - a last known leader is a replica, and there is none while somebody leads
 """
 
+from functools import lru_cache
+from typing import TypeVar, cast
+
 from msgspec import field
 
 from strandline.base.effects import Endpoint
@@ -19,6 +22,8 @@ from strandline.metadata import records as r
 from strandline.metadata.losses import kept
 
 RECOVERED, RECOVERING = 0, 1
+SHARED = 10_000  # sets of replicas, and of directories, that partitions have in common
+T = TypeVar("T")
 
 # Reserved directory ids (KIP-858): a replica whose directory is not known yet, one that has none yet, and one whose
 # directory is offline, whichever that was.
@@ -119,7 +124,7 @@ def effective_min_isr(configured: int, replicas: tuple[NodeId, ...], adding: tup
 def partition_in(record: r.PartitionRecord) -> Partition:
     return Partition(
         replicas=nodes(record.replicas),
-        directories=record.directories or tuple(Uuid(bytes(16)) for _ in record.replicas),
+        directories=shared(record.directories or tuple(Uuid(bytes(16)) for _ in record.replicas)),
         isr=nodes(record.isr),
         leader=NodeId(record.leader),
         leader_epoch=LeaderEpoch(record.leader_epoch),
@@ -142,7 +147,7 @@ def merged(old: Partition, change: r.PartitionChangeRecord) -> Partition:
     assert len(old.directories) == len(old.replicas), "what is changed was valid"
     leads_anew = change.leader != r.NO_LEADER_CHANGE
     replicas = old.replicas if change.replicas is None else nodes(change.replicas)
-    directories = old.directories if change.directories is None else tuple(change.directories)
+    directories = old.directories if change.directories is None else shared(change.directories)
     if change.directories is None and change.replicas is not None:
         known = dict(zip(old.replicas, old.directories, strict=True))
         directories = tuple(known.get(node, Uuid(bytes(16))) for node in replicas)
@@ -176,8 +181,14 @@ def merged(old: Partition, change: r.PartitionChangeRecord) -> Partition:
     )
 
 
+@lru_cache(SHARED)
+def shared(values: tuple[T, ...]) -> tuple[T, ...]:
+    """Equal tuples become one object: thousands of partitions have a few sets of replicas between them."""
+    return values
+
+
 def nodes(ids: tuple[int, ...]) -> tuple[NodeId, ...]:
-    return tuple(NodeId(i) for i in ids)
+    return shared(cast(tuple[NodeId, ...], ids))
 
 
 def check_partition(partition: Partition) -> None:

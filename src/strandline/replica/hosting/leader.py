@@ -9,6 +9,7 @@ Invariants (executed by `check`):
 """
 
 from collections.abc import Mapping
+from functools import lru_cache
 
 from msgspec import Struct
 
@@ -17,6 +18,7 @@ from strandline.base.ids import BrokerEpoch, LeaderEpoch, NodeId, Offset, Partit
 from strandline.base.time import Instant
 from strandline.log.log import Log
 from strandline.metadata.image import Broker, Partition
+from strandline.metadata.registrations import SHARED
 from strandline.replica.hosting.isr import (
     UNKNOWN_BROKER_EPOCH,
     Committed,
@@ -111,7 +113,7 @@ class Leader:
         self.epoch: LeaderEpoch = partition.leader_epoch
         self.partition_epoch: PartitionEpoch = partition.partition_epoch
         self.replicas = partition.replicas
-        self.directories = located(partition)
+        self.directories = located(partition.replicas, partition.directories)
         self.isr: IsrState = Committed(partition.isr)
         self.min_isr = min_isr
         self.lag_time_max_ms = lag_time_max_ms
@@ -316,7 +318,7 @@ class Leader:
         self.min_isr = min_isr
         if partition.partition_epoch >= self.partition_epoch:
             self.replicas = partition.replicas
-            self.directories = located(partition)
+            self.directories = located(partition.replicas, partition.directories)
             self.followers = {node: self.followers.get(node, NEVER_FETCHED) for node in self.others()}
         self.committed(partition.isr, partition.partition_epoch)
 
@@ -334,6 +336,8 @@ class Leader:
         assert self.min_isr >= 1
 
 
-def located(partition: Partition) -> dict[NodeId, Uuid]:
-    assert len(set(partition.replicas)) == len(partition.replicas)
-    return dict(zip(partition.replicas, partition.directories, strict=True))
+@lru_cache(SHARED)
+def located(replicas: tuple[NodeId, ...], directories: tuple[Uuid, ...]) -> Mapping[NodeId, Uuid]:
+    """Where each replica is. Partitions with the same replicas share it, so nobody changes it."""
+    assert len(set(replicas)) == len(replicas)
+    return dict(zip(replicas, directories, strict=True))
