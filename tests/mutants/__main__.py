@@ -21,9 +21,9 @@ import msgspec
 from tests.mutants.differing import Looked
 from tests.mutants.mutant import Breaks, Mutant
 from tests.mutants.page import sentences, unheld
+from tests.mutants.rows import MUTANTS
 from tests.mutants.running import SURVIVED, Verdict, Workshop, why_unsound, workshop
 from tests.mutants.simulating import Hunt, hunt, look
-from tests.mutants.tables import MUTANTS
 
 FIRST_SEED = 1_000_001  # a range that nothing else draws from
 T = TypeVar("T")

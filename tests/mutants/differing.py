@@ -209,7 +209,7 @@ class Loader(SourceFileLoader):
 
 def work() -> None:
     """Seeds come in, one a line, and what was seen of each goes out."""
-    from tests.mutants.tables import MUTANTS
+    from tests.mutants.rows import MUTANTS
 
     finder = Finder(MUTANTS.values())
     sys.meta_path.insert(0, finder)

@@ -1,7 +1,8 @@
 """What a mutant is: one small wrong change of the source, and which tests must notice it.
 
 A mutant differs from a planted bug (`tests.planted`) in who must find it: the tests that it names, one by one,
-and not the simulator alone. A planted bug may be a mutant too: `planted` takes its change over.
+and not the simulator alone. A planted bug may be a mutant too: its row takes the bug's change over. `rows`
+reads them all.
 """
 
 from enum import Enum
@@ -52,11 +53,6 @@ class Mutant(Value, frozen=True):
 
     def is_about(self, text: str) -> bool:
         return text in self.name or any(text in file for file, _, _ in self.changes)
-
-
-def planted(name: str, breaks: Breaks, tests: tuple[str, ...], holds: tuple[str, ...] = ()) -> Mutant:
-    """The change of a planted bug, which named tests find too."""
-    return Mutant(f"planted: {name}", "", "", "", breaks, tests, holds, bug=name)
 
 
 def table(*rows: Mutant) -> dict[str, Mutant]:

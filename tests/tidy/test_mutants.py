@@ -10,7 +10,7 @@ import pytest
 from tests.mutants.__main__ import by_page
 from tests.mutants.mutant import ROOT, TESTS, Stale, mutated, read
 from tests.mutants.page import sentences, unheld, why_not_held
-from tests.mutants.tables import MUTANTS
+from tests.mutants.rows import MUTANTS
 
 CORE = ("wire", "log", "metadata", "quorum", "controller", "replica", "group", "broker")
 

@@ -4,8 +4,8 @@ import ast
 
 import pytest
 from tests.mutants.differing import Differing, Instrumenting, Spot, spot_of
+from tests.mutants.rows import MUTANTS
 from tests.mutants.simulating import look
-from tests.mutants.tables import MUTANTS
 
 from strandline.sim.runs.run import run_seed
 
