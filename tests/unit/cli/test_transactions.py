@@ -7,7 +7,7 @@ import pytest
 from msgspec.structs import replace
 from rich.console import Console
 from tests.rows import each
-from tests.unit.cli.recovery.test_situation import BROKERS, commands
+from tests.unit.cli.recovery.facts import BROKERS, commands
 
 from strandline.base.errors import ErrorCode
 from strandline.cli.admin import transactions as command

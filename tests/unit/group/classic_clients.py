@@ -20,6 +20,7 @@ from strandline.wire.messages.groups.sync_group import SyncGroupRequest, SyncGro
 
 EAGER, COOPERATIVE = "range", "cooperative-sticky"
 TRY_AGAIN = (E.COORDINATOR_LOAD_IN_PROGRESS, E.COORDINATOR_NOT_AVAILABLE, E.NOT_COORDINATOR)
+SUBSCRIPTION = encode_embedded(ConsumerProtocolSubscription(topics=("t",)), 3)
 
 
 class Classic:
@@ -273,3 +274,22 @@ class Migrating(Consumers):
             for at in client.has:
                 found[at] = found.get(at, 0) + 1
         return found
+
+
+def of_six(**config: Any) -> Migrating:
+    world = Migrating(**config)
+    world.grow("t", 6)
+    return world
+
+
+def pair(world: Migrating, protocol: str = COOPERATIVE, **fields: Any) -> tuple[Classic, Classic]:
+    """Two members of a stable classic group, with three partitions each."""
+    a, b = world.classic(protocol, **fields), Classic(world, protocol, **fields)
+    b.play(b.begin())
+    world.go_on(a, b)
+    assert (len(a.has), len(b.has)) == (3, 3)
+    return a, b
+
+
+def all_owned(world: Migrating, *clients: Any) -> bool:
+    return all(world.shared(clients)[at] == 1 for at in partitions_of(world, "t"))

@@ -4,7 +4,7 @@ from typing import Any
 
 from msgspec.structs import replace
 from tests.rows import each
-from tests.unit.cli.recovery.test_situation import BROKERS, commands
+from tests.unit.cli.recovery.facts import BROKERS, commands
 
 from strandline.base.errors import ErrorCode
 from strandline.client.admin.groups.described import AWAY as AWAY_EPOCH
