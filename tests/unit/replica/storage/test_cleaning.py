@@ -13,6 +13,7 @@ from strandline.base.ids import NodeId, TopicPartition
 from strandline.log.directory import future_name
 from strandline.log.log import Appended, Log
 from strandline.metadata import records as r
+from strandline.metadata.configs.config_key import ConfigValue
 from strandline.metadata.image import BROKER_RESOURCE, CLUSTER_DEFAULT, TOPIC_RESOURCE
 from strandline.replica.storage.cleaning import Cleaner
 from strandline.replica.tokens import LogFlushed
@@ -21,9 +22,10 @@ from strandline.wire.control import EndTxnMarker
 
 COMPACT = {"cleanup.policy": "compact", "internal.segment.bytes": "300"}
 CHECKPOINT = "cleaner-offset-checkpoint"
-FLUSHED = 61_000  # all is durable by then
+OFTEN: dict[str, ConfigValue] = {"log.flush.offset.checkpoint.interval.ms": 3_000, "log.cleaner.backoff.ms": 2_000}
+FLUSHED = 3_100  # all is durable by then
 AT_NAME = TopicPartition("t", 0)
-LOOK = 16_000  # and log.cleaner.backoff.ms is over
+LOOK = 2_100  # and log.cleaner.backoff.ms is over
 
 
 def configure(world: Jbod, kind: int = TOPIC_RESOURCE, resource: str = "t", **values: str) -> None:
@@ -33,7 +35,7 @@ def configure(world: Jbod, kind: int = TOPIC_RESOURCE, resource: str = "t", **va
 
 @pytest.fixture
 def world() -> Jbod:
-    jbod = Jbod()
+    jbod = Jbod(static=OFTEN)
     jbod.create_in(*HOME)
     configure(jbod, **COMPACT)
     return jbod
@@ -84,7 +86,7 @@ def test_a_log_that_is_to_be_compacted_has_its_row_before_it_can_have_gaps(world
 
 
 def test_a_log_that_is_not_to_be_compacted_has_no_row_and_keeps_everything() -> None:
-    world = Jbod()
+    world = Jbod(static=OFTEN)
     world.create_in(*HOME)
     configure(world, **{"internal.segment.bytes": "300"})
     write(world, 30)
@@ -161,7 +163,7 @@ def test_a_log_that_is_not_dirty_enough_is_not_flushed_for_the_cleaner(world: Jb
 
 
 def test_a_cleaner_that_is_switched_off_does_nothing() -> None:
-    world = Jbod()
+    world = Jbod(static=OFTEN)
     for node in (1, 2, 3):
         world.nodes[NodeId(node)].host.static = {"log.cleaner.enable": False}
     world.create_in(*HOME)
@@ -187,12 +189,12 @@ def test_its_rate_may_be_limited_while_it_runs(world: Jbod) -> None:
 def test_it_rests_for_the_backoff_that_is_set_while_it_runs(world: Jbod) -> None:
     write(world, 30)
     world.run(FLUSHED + LOOK)
-    configure(world, BROKER_RESOURCE, CLUSTER_DEFAULT, log_cleaner_backoff_ms="3600000")
+    configure(world, BROKER_RESOURCE, CLUSTER_DEFAULT, log_cleaner_backoff_ms="60000")
     world.run(LOOK)
     write(world, 30, 30)
     world.run(FLUSHED + LOOK)
     assert len(stored(world, 1)) > 30
-    world.run(3_600_000)
+    world.run(60_000)
     assert len(stored(world, 1)) < 10
 
 
@@ -325,7 +327,7 @@ def test_a_compacted_log_moves_to_another_directory(world: Jbod) -> None:
 
 def with_an_old_value() -> Jbod:
     """Of the key that a test deletes then, at the log's start; tombstones do not stay."""
-    world = Jbod()
+    world = Jbod(static=OFTEN)
     world.create_in(*HOME)
     configure(world, **COMPACT, **{"delete.retention.ms": "0", "min.cleanable.dirty.ratio": "0.0"})
     world.produce(1, batch=keyed(("gone", "old"), timestamp=world.now))
@@ -419,7 +421,7 @@ def test_a_future_log_that_takes_the_place_of_a_lost_one_has_its_gaps(world: Jbo
 
 
 def test_logs_that_are_made_in_later_steps_have_their_rows_too() -> None:
-    world = Jbod(1)
+    world = Jbod(1, OFTEN)
     settings = [
         r.ConfigRecord(resource_type=TOPIC_RESOURCE, resource_name="t", name=k, value=v) for k, v in COMPACT.items()
     ]

@@ -11,6 +11,7 @@ from strandline.base.ids import ZERO_UUID, NodeId, TopicIdPartition, Uuid
 from strandline.base.ports import DiskError, DiskFull
 from strandline.log.directory import write_partition_metadata
 from strandline.metadata import records as r
+from strandline.metadata.configs.config_key import ConfigValue
 from strandline.metadata.image import LOST_DIRECTORY, UNASSIGNED_DIRECTORY
 from strandline.replica.config import LogDir
 from strandline.replica.hosting.directories import Directories
@@ -39,8 +40,8 @@ class Jbod(World):
 
     dead: tuple[str, ...] = ()
 
-    def __init__(self, brokers: int = 3) -> None:
-        super().__init__(0)
+    def __init__(self, brokers: int = 3, static: dict[str, ConfigValue] | None = None) -> None:
+        super().__init__(0, static=static)
         for node in map(NodeId, range(1, brokers + 1)):
             self.disks[node] = SimDisk(ROOTS)  # type: ignore[assignment]
             self.start(node)
