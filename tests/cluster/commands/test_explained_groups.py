@@ -12,6 +12,7 @@ from tests.cluster.commands.test_group_commands import RECORDS, committed, consu
 from tests.cluster.commands.test_recovery_commands import Commands
 from tests.cluster.driving import create, quiet, until, until_is
 
+from strandline.cli.groups import explain
 from strandline.client.admin.groups.offsets import delete_offsets
 from strandline.client.admin.partitions import Place
 from strandline.client.brokers import brokers_of
@@ -21,7 +22,8 @@ pytestmark = pytest.mark.cluster
 
 
 @pytest.fixture
-def commands(shared_cluster: LocalCluster) -> Commands:
+def commands(shared_cluster: LocalCluster, monkeypatch: pytest.MonkeyPatch) -> Commands:
+    monkeypatch.setattr(explain, "WATCHED_S", 1)  # these consumers commit ten times a second, or not at all
     return Commands(shared_cluster)
 
 
@@ -89,7 +91,7 @@ def test_a_member_that_was_killed_is_remembered(commands: Commands) -> None:
         until(lambda: name in str(commands.json("groups", "list", "--state", "Stable")))
         process.kill()
     with consuming(commands, name, name):
-        said = until(lambda: "dropped out" in (said := explained(commands, name)) and said)
+        said = until(lambda: "dropped out" in (said := explained(commands, name, status=None)) and said)
         assert "1 member dropped out within 10 min" in said
         assert "(client rdkafka at 127.0.0.1) sent no heartbeat for 2000 ms (session.timeout.ms)" in said
 
