@@ -5,7 +5,6 @@ import re
 import subprocess
 import sys
 import tomllib
-import venv
 from importlib.metadata import distribution
 from pathlib import Path
 
@@ -79,14 +78,3 @@ def test_commands_run_and_those_of_spark_are_not_there(alone: dict[str, str]) ->
     assert "topics" in commands
     assert "strandline[spark]" in run(alone, "-m", "strandline", "pipeline", "lag", status=1)
     assert '"seed":51' in run(alone, "-m", "strandline", "sim", "--seeds", "51..51", "--json")
-
-
-@pytest.mark.long  # it takes a wheel's build tools and the dependencies from the package index
-@pytest.mark.timeout(600)
-def test_the_wheel_runs_in_an_empty_environment(tmp_path: Path) -> None:
-    venv.create(tmp_path / "venv", with_pip=True)
-    python = str(tmp_path / "venv" / "bin" / "python")
-    subprocess.run([python, "-m", "pip", "install", "--quiet", str(ROOT)], check=True)
-    clean = {key: text for key, text in os.environ.items() if key != "PYTHONPATH"}
-    for arguments in (["--help"], ["sim", "--seeds", "51..51"]):
-        subprocess.run([python, "-m", "strandline", *arguments], check=True, cwd=tmp_path, env=clean)
