@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 
-from strandline.cli.commands import app
+from strandline.cli.app import app
 from strandline.testing.local_cluster import LocalCluster
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from cyclopts import CycloptsError, MissingArgumentError
 
-from strandline.cli.commands import app
+from strandline.cli.app import app
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]

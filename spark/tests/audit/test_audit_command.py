@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from spark.tests.unit.replica.logs import batches, change, checkpoint, directory, log_file, write_log
 
-from strandline.cli.commands import app
+from strandline.cli.app import app
 from strandline.log.evidence.clean_shutdown import FILE as CLEAN_SHUTDOWN
 
 if TYPE_CHECKING:

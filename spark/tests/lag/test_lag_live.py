@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from tests.cluster.client_topics import batch_of, config_of, create_topic
 
-from strandline.cli.commands import app
+from strandline.cli.app import app
 from strandline.client.cluster import Cluster
 from strandline.client.errors import KafkaError
 from strandline.testing.local_cluster import LocalCluster

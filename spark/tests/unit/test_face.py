@@ -53,7 +53,7 @@ else:
 COMMANDS = """
 from contextlib import redirect_stderr
 from io import StringIO
-from strandline.cli.commands import app
+from strandline.cli.app import app
 for line in (
     "pipeline ingest --topic t --table /nowhere/t",
     "pipeline emit --topic t --table /nowhere/t --checkpoint /nowhere/c",

@@ -17,7 +17,7 @@ from spark.tests.writing.emit_process import staged
 from spark.tests.writing.emit_topics import ends, table, wait_rows
 from tests.cluster.client_topics import config_of, create_topic, records_in
 
-from strandline.cli.commands import app
+from strandline.cli.app import app
 from strandline.client.cluster import Cluster
 from strandline.testing.local_cluster import LocalCluster
 from strandline.wire.record import Record

@@ -1,15 +1,11 @@
-"""The list of commands. Each is imported when it runs, so that it starts fast whatever the others need.
+"""The list of commands, and the text of `strandline --help`, which is made of it.
 
-The list of `strandline --help` is made of the summaries here; `strandline COMMAND --help` shows the command's own text.
-`node` is here for the list alone: `cli.main` handles it before this is imported.
+The command-line library is not imported here: it is most of what the help would cost. `cli.app` gives the list to it.
+`strandline COMMAND --help` shows the command's own text. `node` is in the list for the help alone: `cli.main` handles
+it before anything else.
 """
 
-import sys
-from importlib.metadata import entry_points
-
-from cyclopts import App
-
-from strandline.base import VERSION
+from collections.abc import Iterator
 
 ADMIN, GROUPS, RECORDS, NODES, LAB, SECURITY = (
     f"strandline.cli.{folder}" for folder in ("admin", "groups", "records", "nodes", "lab", "security")
@@ -39,25 +35,47 @@ COMMANDS = {
     "sim": (f"{LAB}.sim:sim", "Run simulated clusters under faults, and check them."),
     "model": (f"{LAB}.model:app", "Explore elections and transactions exhaustively."),
 }
+PLUGINS = "strandline.commands"  # the entry points of other distributions
 PIPELINE = "Run jobs on Spark: ingest, audit, emit, lag and others."
+HELP = "A replicated log that speaks Kafka's protocol."
+HEADINGS = {
+    "Run a cluster": (NODES,),
+    "Administer a cluster": (ADMIN, GROUPS, SECURITY),
+    "Write and read records": (RECORDS,),
+    "Test and measure": (LAB,),
+}
+Row = tuple[str, str]  # a name, and one sentence
+OPTIONS: list[Row] = [
+    ("--help, -h", "Show this text, or a command's: strandline COMMAND --help."),
+    ("--version", "Show the version."),
+]
 
 
-def command(app: App, name: str, path: str, summary: str) -> None:
-    """The summary is for lists. Given to a command that is asked for, it would take the place of the command's text."""
-    app.command(path, name=name, help=None if name in sys.argv[1:3] else summary)
+def plugins(group: str) -> dict[str, str]:
+    """The commands of other distributions by name, each as MODULE:OBJECT. `pipeline` is always there, if only to say
+    what is missing."""
+    from importlib.metadata import entry_points  # an import of 20 ms
+
+    missing = {"pipeline": "strandline.cli.missing:spark"}
+    return missing | {entry.name: entry.value for entry in entry_points(group=group)}
 
 
-def plugins(app: App, group: str, summary: str) -> None:
-    """Commands of other distributions, by their entry points. `pipeline` is always there, if only to say what is
-    missing; `summary` is its own."""
-    found = {"pipeline": "strandline.cli.missing:spark"}
-    found |= {entry.name: entry.value for entry in entry_points(group=group)}
-    for name, path in found.items():
-        command(app, name, path, summary if name == "pipeline" else "")
+def help_text() -> str:
+    sections = {title: list(rows(folders)) for title, folders in HEADINGS.items()}
+    assert sum(map(len, sections.values())) == len(COMMANDS), "each command has one heading"
+    sections["Other distributions"] = [(name, PIPELINE if name == "pipeline" else "") for name in plugins(PLUGINS)]
+    sections["Options"] = OPTIONS
+    return "\n".join(["Usage: strandline COMMAND", "", HELP, *lines(sections)])
 
 
-app = App(name="strandline", version=VERSION, help="A replicated log that speaks Kafka's protocol.")
-for name, (path, summary) in COMMANDS.items():
-    command(app, name, path, summary)
-if sys.argv[1:2] == [] or sys.argv[1] not in COMMANDS:  # finding what is installed takes a while
-    plugins(app, "strandline.commands", PIPELINE)
+def rows(folders: tuple[str, ...]) -> Iterator[Row]:
+    for name, (path, summary) in COMMANDS.items():
+        if path.startswith(tuple(f"{folder}." for folder in folders)):
+            yield name, summary
+
+
+def lines(sections: dict[str, list[Row]]) -> Iterator[str]:
+    width = max(len(name) for found in sections.values() for name, _ in found)
+    for title, found in sections.items():
+        yield from ("", f"{title}:")
+        yield from (f"  {name:{width}}  {summary}".rstrip() for name, summary in found)

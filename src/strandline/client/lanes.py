@@ -15,8 +15,7 @@ from enum import Enum
 from struct import Struct as Layout
 from typing import Any
 
-from crc32c import crc32c
-
+from strandline.base.crc32c import crc32c
 from strandline.wire.batch import ATTRIBUTES_AT, CRC_AT, NO_PRODUCER_ID, NO_SEQUENCE, SEQUENCE_MAX, TRANSACTIONAL
 
 PRODUCER = Layout(">qhi")  # producer id, epoch, base sequence

@@ -30,9 +30,10 @@ def make_node(
 
 def run_node(arguments: list[str], disk_of: DiskOf = real_disk) -> int:
     """The exit status: 0 after a controlled shutdown, 2 for a bad command line or configuration."""
-    if len(arguments) != 2 or arguments[0] != "--config":
-        print(USAGE, file=sys.stderr)
-        return 0 if arguments == ["--help"] else 2
+    is_help = arguments in (["--help"], ["-h"])
+    if is_help or len(arguments) != 2 or arguments[0] != "--config":
+        print(USAGE, file=sys.stdout if is_help else sys.stderr)
+        return 0 if is_help else 2
     path = Path(arguments[1])
     if path.is_dir():
         from strandline.server.machine.supervisor import run_machine  # most machines run one node

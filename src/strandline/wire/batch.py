@@ -15,9 +15,9 @@ from collections.abc import Iterator, Sequence
 from enum import Enum
 from struct import Struct as Layout
 
-from crc32c import crc32c
 from msgspec import Struct
 
+from strandline.base.crc32c import crc32c
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import OFFSET_MAX
 from strandline.base.ports import Buffer

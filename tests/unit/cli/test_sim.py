@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from strandline.cli.commands import app
+from strandline.cli.app import app
 from strandline.cli.lab.sim import is_eligible
 from strandline.history.judge import anomalies
 from strandline.history.policy import why_tolerated

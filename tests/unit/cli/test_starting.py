@@ -1,18 +1,21 @@
 """What a command imports before it does anything: its start is most of what a short command costs."""
 
+import re
 import subprocess
 import sys
 
 import pytest
 from cyclopts import App
 
-from strandline.cli.commands import COMMANDS, app
+from strandline.cli.app import app
+from strandline.cli.commands import COMMANDS, PIPELINE, help_text
 
 pytestmark = pytest.mark.slow  # a process for each command
 
 RUN = """
 import sys
 from strandline.cli.main import run
+status = 0
 try:
     run()
 except SystemExit as ended:
@@ -31,7 +34,6 @@ ALWAYS_HEAVY = (
     "strandline_spark.spark",
 )
 NEEDS = "error: this command needs {}\n  pip install 'strandline[{}]'\n"
-NEEDS = "error: this command needs {}\n  pip install 'strandline[{}]'\n"
 NOBODY = ("--bootstrap-server", "127.0.0.1:1")
 
 
@@ -49,7 +51,7 @@ def imported(arguments: tuple[str, ...], *heavy: str) -> str:
 
 @pytest.mark.parametrize(
     "arguments",
-    [("--help",), ("topics", "--help"), ("explain", "--help"), ("configs", "alter", "--help")],
+    [("topics", "--help"), ("explain", "--help"), ("configs", "alter", "--help")],
     ids=" ".join,
 )
 def test_help_imports_nothing_that_only_running_needs(arguments: tuple[str, ...]) -> None:
@@ -75,6 +77,26 @@ def test_administration_needs_no_librdkafka_and_draws_no_table_before_there_are_
     arguments: tuple[str, ...],
 ) -> None:
     assert imported((*arguments, *NOBODY), "rich.console", "rich.table") == "status 1 imported"
+
+
+@pytest.mark.parametrize("arguments", [(), ("--help",), ("-h",)], ids=" ".join)
+def test_the_list_of_commands_is_printed_without_the_library_for_commands(arguments: tuple[str, ...]) -> None:
+    assert imported(arguments, "cyclopts", "rich", "msgspec") == "status 0 imported"
+
+
+def test_a_node_starts_without_what_only_other_commands_need() -> None:
+    command = [sys.executable, "-c", RUN.format(heavy=("cyclopts", "rich", "importlib.metadata", "argparse"))]
+    done = subprocess.run([*command, "node", "--help"], capture_output=True, text=True, timeout=60, check=True)
+    assert done.stderr == "status 0 imported\n"
+    assert done.stdout.startswith("usage: strandline node --config FILE\n")
+
+
+def test_the_list_of_commands_has_each_command_with_its_sentence_and_fits_a_terminal() -> None:
+    text = help_text()
+    for name, (_, summary) in COMMANDS.items():
+        assert re.search(rf"^  {name} +{re.escape(summary)}$", text, re.MULTILINE), name
+    assert re.search(rf"^  pipeline +{re.escape(PIPELINE)}$", text, re.MULTILINE)
+    assert max(map(len, text.splitlines())) <= 80
 
 
 def ended(program: str, arguments: list[str]) -> str:

@@ -12,9 +12,9 @@ from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
-from crc32c import crc32c
 from numpy.typing import NDArray
 
+from strandline.base.crc32c import crc32c
 from strandline.base.ports import Buffer
 from strandline.wire.batch import (
     ATTRIBUTES_AT,

@@ -14,9 +14,9 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
-from crc32c import crc32c
 from numpy.typing import NDArray
 
+from strandline.base.crc32c import crc32c
 from strandline.log.checkpoints import Unreadable, parse_epochs
 from strandline.log.segment import OFFSET_SPAN_MAX
 from strandline.wire.batch import (

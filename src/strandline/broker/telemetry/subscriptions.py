@@ -7,8 +7,7 @@ Invariant: what cannot be read is no subscription. The controller refuses it, bu
 
 from collections.abc import Iterable, Mapping
 
-from crc32c import crc32c
-
+from strandline.base.crc32c import crc32c
 from strandline.base.ids import Uuid
 from strandline.base.pattern import Invalid, Pattern
 from strandline.base.value import Value

@@ -13,7 +13,7 @@ from rich.console import Console
 
 from strandline.bench.load import PERCENTILES, Latency, LoadConfig, Measured, measure, median_ratio
 from strandline.bench.usage import usage
-from strandline.cli.commands import command
+from strandline.cli.app import command
 from strandline.cli.connect import HERE, Cluster, Json, OfCluster, fail
 from strandline.cli.show import Column, Fitted
 from strandline.client.admin.topics import topic_names

@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from strandline.cli.commands import command, plugins
+from strandline.cli.app import add_plugins, command
 from strandline.cli.connect import Json, fail
 from strandline.cli.signals import interrupted_by_signals
 from strandline.client.errors import StrandlineError
@@ -35,7 +35,7 @@ command(
     "strandline.cli.lab.exactly_once:exactly_once",
     "A bank in transactions: workers and nodes are killed, and the money is counted.",
 )
-plugins(app, "strandline.demos", "Events become a table through Spark; a leader and the pipeline are killed.")
+add_plugins(app, "strandline.demos", "Events become a table through Spark; a leader and the pipeline are killed.")
 
 
 @app.default

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 from cyclopts import App, Parameter
 from msgspec.structs import replace
 
-from strandline.cli.commands import command
+from strandline.cli.app import command
 from strandline.cli.connect import Json, fail
 from strandline.cli.lab.exploring import explored
 from strandline.sim.model import Exploration, Setup, explore, ladder

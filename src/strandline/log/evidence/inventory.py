@@ -16,9 +16,9 @@ from collections.abc import Iterator
 from enum import Enum
 from typing import Self
 
-from crc32c import crc32c
 from msgspec.structs import replace
 
+from strandline.base.crc32c import crc32c
 from strandline.base.ids import TopicIdPartition, TopicPartition, Uuid, parse_uuid, uuid_text
 from strandline.base.ports import Disk
 from strandline.base.value import Value

@@ -10,8 +10,7 @@ Where a batch is damaged its length may be wrong too. Then only an index entry s
 from bisect import bisect_right
 from collections.abc import Iterator
 
-from crc32c import crc32c
-
+from strandline.base.crc32c import crc32c
 from strandline.base.value import Value
 from strandline.log.log import Log
 from strandline.log.segment import Segment, header_at

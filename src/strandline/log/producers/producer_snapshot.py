@@ -7,8 +7,7 @@ rows it believes the last; so each reads what the other wrote, and here a restar
 from collections.abc import Iterable
 from struct import Struct
 
-from crc32c import crc32c
-
+from strandline.base.crc32c import crc32c
 from strandline.base.ports import Disk
 from strandline.base.time import Instant
 from strandline.log.producers.producers import Producer, Producers, Remembered, step_back
