@@ -7,8 +7,8 @@ it before anything else.
 
 from collections.abc import Iterator
 
-ADMIN, GROUPS, RECORDS, NODES, LAB, SECURITY = (
-    f"strandline.cli.{folder}" for folder in ("admin", "groups", "records", "nodes", "lab", "security")
+ADMIN, GROUPS, RECORDS, NODES, LAB, SECURITY, SHELL = (
+    f"strandline.cli.{folder}" for folder in ("admin", "groups", "records", "nodes", "lab", "security", "shell")
 )
 COMMANDS = {
     "up": (f"{NODES}.up:up", "Run a cluster on this machine until Ctrl-C."),
@@ -34,6 +34,7 @@ COMMANDS = {
     "demo": (f"{LAB}.demo:app", "Watch a cluster of real processes survive failures."),
     "sim": (f"{LAB}.sim:sim", "Run simulated clusters under faults, and check them."),
     "model": (f"{LAB}.model:app", "Explore elections and transactions exhaustively."),
+    "completion": (f"{SHELL}.completion:completion", "Print a completion script for bash, zsh or fish."),
 }
 PLUGINS = "strandline.commands"  # the entry points of other distributions
 PIPELINE = "Run jobs on Spark: ingest, audit, emit, lag and others."
@@ -43,6 +44,7 @@ HEADINGS = {
     "Administer a cluster": (ADMIN, GROUPS, SECURITY),
     "Write and read records": (RECORDS,),
     "Test and measure": (LAB,),
+    "Use it in shells and scripts": (SHELL,),
 }
 Row = tuple[str, str]  # a name, and one sentence
 OPTIONS: list[Row] = [

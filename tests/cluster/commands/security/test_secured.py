@@ -24,7 +24,7 @@ CLUSTER, TOPIC = "Cluster authorization failed.", "Topic authorization failed."
 GROUP, TRANSACTION = "Group authorization failed.", "Transactional id authorization failed."
 PRODUCED = "1 records were not acknowledged: Broker: Topic authorization failed"
 # Commands that reach no cluster, or one of their own.
-WITHOUT_CLUSTER = {"up", "node", "format", "random-uuid", "demo", "sim", "model"}
+WITHOUT_CLUSTER = {"up", "node", "format", "random-uuid", "demo", "sim", "model", "completion", "schema"}
 
 
 class Row(NamedTuple):
