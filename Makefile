@@ -66,7 +66,7 @@ collected: $(DEV)
 	$(BIN)/python -m pytest -q --collect-only | grep -v ::
 
 sim: $(CORE) ## more simulated clusters than the tests have; SEEDS=FIRST..LAST
-	$(BIN)/strandline sim --seeds $(or $(SEEDS),50000001..50001000)
+	$(BIN)/strandline sim --seeds $(or $(SEEDS),60000001..60001000)
 
 campaign: $(DEV) ## mutants of the source that tests must find, seeds, the model, a storm; MUTANTS="…" SEEDS=… MODEL="…" FUZZ=MINUTES STORM="…" JOBS=…
 	$(BIN)/python -m tests.mutants --page

@@ -5,6 +5,10 @@ apply what it has before it stands for election. What comes later is checked whe
 be applied (`metadata/fitting.py`) the image stays as it is before that record's batch; what becomes of the node is
 decided in `quorum/damage/unfit.py` and by `Node.give_up`.
 
+A step applies a bounded number of records, since everybody else waits for it; what is left over, `has_more`, is applied
+in steps soon after. The bound counts records and no time, so that a run of the simulator stays the same. A batch
+with more records than that is applied to a draft, and counts when the draft is whole.
+
 Invariants:
   - the image is the replay of a prefix of the committed log, `end` records long and made of whole batches; it never
     runs ahead of the high watermark;
@@ -17,15 +21,15 @@ from msgspec import Struct
 from strandline.base.effects import Effect, Report
 from strandline.base.ports import DiskError
 from strandline.base.time import Instant
-from strandline.metadata.fitting import described, why_unfit
-from strandline.metadata.framing import decode_record, encode_record
+from strandline.broker.draft import Draft, why_not_applied
+from strandline.metadata.framing import encode_record
 from strandline.metadata.image import Image
 from strandline.quorum.ports import CommittedBatch, EpochEnd, SnapshotId, Unfit
 from strandline.quorum.storage.metadata_log import QUORUM_STATE, MetadataLog
-from strandline.wire.compress import Corrupt
 
 SNAPSHOT_BYTES = 20 << 20  # metadata.log.max.record.bytes.between.snapshots
 SNAPSHOT_MS = 3_600_000  # metadata.log.max.snapshot.interval.ms
+STEP_RECORDS = 500  # about 10 ms of them
 
 
 class ReplayedAhead(Struct):
@@ -43,6 +47,9 @@ class Committed:
         self.log = log
         self.image = Image()
         self.end = 0
+        self.step_records = STEP_RECORDS
+        self.draft: Draft | None = None
+        self.has_more = False  # more is committed than the last step applied
         self.unfit: Unfit | None = None  # what keeps the image from going on
         self.faults = 0  # how often something could not be applied
         self.bytes_since_snapshot = 0
@@ -55,28 +62,21 @@ class Committed:
         self.found = self.replay_ahead()  # what the start found that cannot be applied, committed or not
 
     def advance(self, high_watermark: int, now: Instant) -> list[Effect]:
-        """Apply everything below `high_watermark`; the image's delta says what it changed."""
-        if self.unfit is not None:
+        """Apply what is below `high_watermark`, as much of it as one step may; the image's delta says what it changed.
+        If it `has_more` then, call this again soon."""
+        self.has_more = False
+        if self.is_stuck:
             return []
         effects, self.news = self.news, []
+        before = self.end
         snapshot = self.log.latest_snapshot()
         if snapshot is not None and snapshot.end_offset > self.end and self.log.log_start_offset > self.end:
             if not self.load_snapshot(snapshot):
                 return effects
             effects.append(Report("info", f"loaded the metadata snapshot at offset {self.end}"))
         self.take_ahead(high_watermark)
-        before = self.end
-        size, self.unfit = self.apply(self.image, self.end, high_watermark)
-        self.bytes_since_snapshot += size
-        if self.unfit is None:
-            self.end = max(self.end, high_watermark)  # control batches hold no records but take offsets
-        else:
-            self.end = self.unfit.sound.end_offset
-            old = self.image  # of the batch a part is applied to it
-            start, self.image = self.begun()
-            self.apply(self.image, 0 if start is None else start.end_offset, self.end)
-            self.image.take_place_of(old)
-        assert self.unfit is not None or self.end >= before, "the image never goes back"
+        self.go_on(high_watermark)
+        assert self.is_stuck or self.end >= before, "the image never goes back"
         assert self.end <= max(before, high_watermark), "nor ahead of what is committed"
         if self.bytes_since_snapshot and self.new_since is None:
             self.new_since = now
@@ -84,6 +84,10 @@ class Committed:
             self.save_snapshot(now)
             effects.append(Report("info", f"wrote a metadata snapshot at offset {self.end}"))
         return effects
+
+    @property
+    def is_stuck(self) -> bool:
+        return self.unfit is not None
 
     def is_snapshot_due(self, now: Instant) -> bool:
         assert (self.new_since is not None) == (self.bytes_since_snapshot > 0), "what no snapshot has is as old as that"
@@ -126,10 +130,10 @@ class Committed:
         while self.log.log_start_offset > 0:
             snapshot = self.log.latest_snapshot()
             assert snapshot is not None, "the log begins at a snapshot"
-            image = Image()
-            unfit = self.apply_snapshot(image, snapshot)
+            draft = Draft(Image(), self.log.read_snapshot(snapshot), snapshot)
+            unfit = self.unfit_in_snapshot(snapshot, draft, draft.go_on())
             if unfit is None:
-                return snapshot, image
+                return snapshot, draft.image
             if not self.log.set_aside(snapshot):
                 text = f"{unfit.text}. Move all of {self.log.directory} but {QUORUM_STATE} elsewhere"
                 raise DiskError(f"{text}: then this node copies it from the others")
@@ -142,15 +146,70 @@ class Committed:
         assert start >= 0
         size = 0
         for batch in self.log.committed_batches(start, upto):
-            first = batch.last_offset + 1 - len(batch.records)
-            if batch.fault:
-                return size, self.unfit_in(batch, batch.base_offset, batch.fault)
-            for at, payload in enumerate(batch.records):
-                why = why_not_applied(image, payload)
-                if why is not None:
-                    return size, self.unfit_in(batch, first + at, why)
-                size += len(payload)
+            unfit = self.apply_batch(image, batch)
+            if unfit is not None:
+                return size, unfit
+            size += sum(map(len, batch.records))
         return size, None
+
+    def apply_batch(self, image: Image, batch: CommittedBatch) -> Unfit | None:
+        if batch.fault:
+            return self.unfit_in(batch, batch.base_offset, batch.fault)
+        first = batch.last_offset + 1 - len(batch.records)
+        for at, payload in enumerate(batch.records):
+            why = why_not_applied(image, payload)
+            if why is not None:
+                return self.unfit_in(batch, first + at, why)
+        return None
+
+    # --- in steps
+
+    def go_on(self, high_watermark: int) -> None:
+        """One step of what is committed, in whole batches."""
+        if self.draft is not None:
+            self.go_on_with(self.draft, high_watermark)
+            return
+        left = self.step_records
+        for batch in self.log.committed_batches(self.end, high_watermark):
+            if len(batch.records) > left:
+                self.has_more = True
+                if len(batch.records) > self.step_records and left == self.step_records:
+                    self.draft = Draft(self.image.copy(), batch.records, batch)
+                    self.go_on_with(self.draft, high_watermark)
+                return
+            self.unfit = self.apply_batch(self.image, batch)
+            if self.unfit is not None:
+                self.take_back(self.unfit)
+                return
+            left -= len(batch.records)
+            self.end = batch.last_offset + 1
+            self.bytes_since_snapshot += sum(map(len, batch.records))
+        self.end = max(self.end, high_watermark)  # control batches hold no records but take offsets
+
+    def go_on_with(self, draft: Draft, high_watermark: int) -> None:
+        """One step of a batch that takes several. If it does not fit, nothing of it is in the image."""
+        batch = draft.source
+        assert isinstance(batch, CommittedBatch)
+        assert batch.base_offset >= self.end, "nothing else is applied meanwhile"
+        why = draft.go_on(self.step_records)
+        if why is not None:
+            self.draft = None
+            self.unfit = self.unfit_in(batch, batch.last_offset + 1 - len(batch.records) + draft.applied, why)
+            self.end = self.unfit.sound.end_offset
+        elif draft.is_whole:
+            self.draft = None
+            self.image.take_over(draft.image)
+            self.end = batch.last_offset + 1
+            self.bytes_since_snapshot += draft.size
+        self.has_more = self.unfit is None and self.end < high_watermark
+
+    def take_back(self, unfit: Unfit) -> None:
+        """Of the batch that does not fit a part was applied."""
+        self.end = unfit.sound.end_offset
+        old = self.image
+        start, self.image = self.begun()
+        self.apply(self.image, 0 if start is None else start.end_offset, self.end)
+        self.image.take_place_of(old)
 
     def unfit_in(self, batch: CommittedBatch, offset: int, why: str) -> Unfit:
         assert why
@@ -162,15 +221,21 @@ class Committed:
     # --- snapshots
 
     def load_snapshot(self, snapshot: SnapshotId) -> bool:
+        """Is all of it loaded? If not, there is more to load, or it does not fit."""
         assert snapshot.end_offset > self.end, "the image never goes back"
         loaded, self.loaded = self.loaded, None
-        image = Image()
         if loaded is not None and loaded[0] == snapshot:
             image = loaded[1]
         else:
-            self.unfit = self.apply_snapshot(image, snapshot)
-            if self.unfit is not None:
+            draft = self.draft
+            if draft is None or draft.source != snapshot:
+                draft = self.draft = Draft(Image(), self.log.read_snapshot(snapshot), snapshot)
+            self.unfit = self.unfit_in_snapshot(snapshot, draft, draft.go_on(self.step_records))
+            self.has_more = self.unfit is None and not draft.is_whole
+            if self.unfit is not None or self.has_more:
                 return False
+            image = draft.image
+        self.draft = None
         image.take_delta()
         image.take_place_of(self.image)
         self.image = image
@@ -178,22 +243,12 @@ class Committed:
         self.bytes_since_snapshot, self.new_since = 0, None
         return True
 
-    def apply_snapshot(self, image: Image, snapshot: SnapshotId) -> Unfit | None:
-        count, why = 0, None
-        try:
-            for payload in self.log.read_snapshot(snapshot):
-                why = why_not_applied(image, payload)
-                if why is None and image.transaction is not None:
-                    why = "no snapshot has a transaction"
-                if why is not None:
-                    break
-                count += 1
-        except Corrupt as error:
-            why = str(error)
+    def unfit_in_snapshot(self, snapshot: SnapshotId, draft: Draft, why: str | None) -> Unfit | None:
         if why is None:
             return None
         self.faults += 1
-        text = f"record {count} of the metadata snapshot {self.log.snapshot_path(snapshot)} cannot be applied: {why}"
+        path = self.log.snapshot_path(snapshot)
+        text = f"record {draft.applied} of the metadata snapshot {path} cannot be applied: {why}"
         return Unfit(EpochEnd(snapshot.epoch, self.end), snapshot.end_offset, text)
 
     def save_snapshot(self, now: Instant) -> None:
@@ -205,16 +260,3 @@ class Committed:
         self.log.write_snapshot(self.end, epoch, (encode_record(r) for r in self.image.records()), now)
         self.bytes_since_snapshot, self.new_since = 0, None
         assert not self.is_snapshot_due(now), "it is written once"
-
-
-def why_not_applied(image: Image, payload: bytes) -> str | None:
-    """None: it is applied now."""
-    try:
-        record = decode_record(payload)
-    except Corrupt as error:
-        return str(error)
-    why = why_unfit(image, record)
-    if why is None:
-        image.apply(record)
-        return None
-    return f"{why}: {described(record)}"

@@ -142,7 +142,7 @@ class Node:  # at most 29 attributes, and one in `GuardedNode`: with more Python
     def deadline(self) -> Instant:
         if self.halted:
             return self.containment.stops_at
-        if self.is_parting:
+        if self.is_parting or self.committed.has_more:
             return Instant(0)
         return min(self.quorum.deadline(), due.deadline(self.forwarding, self.controller, self.broker))
 
@@ -156,16 +156,17 @@ class Node:  # at most 29 attributes, and one in `GuardedNode`: with more Python
 
     def on_time(self, now: Instant) -> list[Effect]:
         self.is_parting = False
-        is_quorum_due = self.quorum.deadline() <= now
+        is_first_due = self.committed.has_more or self.quorum.deadline() <= now
         # What a lost leadership means comes first: a node that stood still may find both timers due, and a controller
         # that is none any more must not write.
         done = self.propagate(self.quorum.expire(now), now)
         if self.halted:
             return done
-        self.is_idle = not (done or is_quorum_due or due.is_due(self.forwarding, self.controller, self.broker, now))
+        self.is_idle = not (done or is_first_due or due.is_due(self.forwarding, self.controller, self.broker, now))
         if self.is_idle:
             return []
-        effects = self.forwarding.expire(now)
+        effects = self.apply_committed(now) if self.committed.has_more else []
+        effects += self.forwarding.expire(now)
         if self.controller is not None:
             effects += self.controller.expire(now)
         if self.broker is not None:
@@ -362,10 +363,10 @@ class Node:  # at most 29 attributes, and one in `GuardedNode`: with more Python
 
     def consequences(self, now: Instant) -> list[Effect]:
         effects, self.written = self.written, []
-        quorum = self.quorum.state
-        if quorum.high_watermark > self.committed.end and self.committed.unfit is None:
+        quorum, committed = self.quorum.state, self.committed
+        if quorum.high_watermark > committed.end and committed.unfit is None and not committed.has_more:
             effects += self.apply_committed(now)
-        if not self.fault and (quorum.verdict or self.committed.unfit is not None):
+        if not self.fault and (quorum.verdict or committed.unfit is not None):
             self.give_up()
         leader = (quorum.leader_id, quorum.epoch)
         if leader != self.known_leader:
@@ -383,7 +384,6 @@ class Node:  # at most 29 attributes, and one in `GuardedNode`: with more Python
         return effects
 
     def apply_committed(self, now: Instant) -> list[Effect]:
-        assert self.quorum.high_watermark > self.committed.end
         effects = self.committed.advance(self.quorum.high_watermark, now)
         delta = self.image.take_delta()
         self.quotas.follow(self.image)

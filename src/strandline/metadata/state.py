@@ -106,6 +106,15 @@ class State:
         self.delta.reloaded = True
         self.acls_version = max(self.acls_version, old.acls_version) + 1
 
+    def take_over(self, new: Self) -> None:
+        """What `new`, which was a copy of this one, has become since counts, at once. Whoever follows this image finds
+        it in the delta."""
+        version = self.acls_version
+        self.become(new)
+        self.acls_version = max(version, new.acls_version) + 1  # this one may have grown meanwhile: `take_place_of`
+        self.transaction = new.transaction
+        self.delta.add(new.delta)
+
     def topic_named(self, name: str) -> Topic | None:
         topic_id = self.topic_ids.get(name)
         return None if topic_id is None else self.topics[topic_id]
@@ -123,13 +132,11 @@ class State:
         return self.transaction
 
     def end_transaction(self) -> None:
-        """All that was changed in it counts, at once. Whoever follows this image finds it in the delta."""
-        new, version = self.transaction, self.acls_version
+        """All that was changed in it counts."""
+        new = self.transaction
         assert new is not None, "no transaction is open"
-        self.transaction = None
-        self.become(new)
-        self.acls_version = max(version, new.acls_version) + 1  # this one may have grown meanwhile: `take_place_of`
-        self.delta.add(new.delta)
+        assert new.transaction is None, "one at a time"
+        self.take_over(new)
 
     def abort_transaction(self) -> None:
         assert self.transaction is not None, "no transaction is open"

@@ -25,7 +25,7 @@ from strandline.quorum.ports import CommittedBatch, EpochEnd, SnapshotId
 from strandline.quorum.storage.snapshot_file import encode_snapshot, snapshot_records, why_incomplete
 from strandline.wire.batch import BatchHeader, batches, read_header, why_invalid
 from strandline.wire.compress import Corrupt
-from strandline.wire.record import records as records_of
+from strandline.wire.record import Row, rows
 from strandline.wire.schema import RecordsValue
 
 DIRECTORY = directory_name(TopicPartition(METADATA_TOPIC, 0))
@@ -352,11 +352,12 @@ def committed_batch(header: BatchHeader, buffer: Buffer, from_offset: int) -> Co
     why = why_invalid(header, buffer)  # it was sound when the log was opened, and media rot
     if why is not None:
         return CommittedBatch(*where, [], f"its batch is damaged: {why.name}")
+    found: list[Row] = []
     try:
-        records = [record for record in records_of(header, buffer) if record.offset >= from_offset]
+        rows(header, buffer, found)
     except Corrupt as error:
         return CommittedBatch(*where, [], f"its records cannot be read: {error}")
-    return CommittedBatch(*where, [b"" if record.value is None else bytes(record.value) for record in records])
+    return CommittedBatch(*where, [value or b"" for offset, _, value in found if offset >= from_offset])
 
 
 def would_show(disk: Disk, path: str, log: Log) -> bool:

@@ -1,5 +1,5 @@
-"""Which seeds have an authorizer whose ACLs change under way, which meet somebody who forges what nodes send, and which
-read from a slow medium."""
+"""Which seeds have an authorizer whose ACLs change under way, which meet somebody who forges what nodes send, which
+read from a slow medium, and which apply metadata in very small steps."""
 
 from random import Random
 
@@ -10,6 +10,7 @@ from strandline.sim.world.options import Options
 SECURED = ("authorizer", "intruder", "both")
 FIRST_SECURED = 30_000_001  # seeds before it are those that planted bugs, plans and regressions are recorded with
 FIRST_COLD = 50_000_001
+FIRST_STEPS = 60_000_001
 
 
 def has_authorizer(seed: int) -> bool:
@@ -38,3 +39,11 @@ def cold(seed: int, options: Options) -> Options:
     if seed < FIRST_COLD or rng.randrange(2):
         return options
     return structs.replace(options, cold_percent=rng.choice((5, 30, 100)), cold_ms=rng.choice((5, 50, 300)))
+
+
+def in_steps(seed: int, options: Options) -> Options:
+    """In half of the later seeds most batches of metadata take several steps."""
+    rng = Random(f"{seed} steps")
+    if seed < FIRST_STEPS or rng.randrange(2):
+        return options
+    return structs.replace(options, step_records=rng.choice((1, 2, 5)))

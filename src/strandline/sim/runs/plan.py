@@ -10,7 +10,7 @@ from msgspec import structs
 
 from strandline.base.value import Value
 from strandline.replica.serving.selection import RACK_AWARE
-from strandline.sim.runs.drawn import cold, secured
+from strandline.sim.runs.drawn import cold, in_steps, secured
 from strandline.sim.runs.grouped import REBALANCING, has_groups, with_groups
 from strandline.sim.runs.transactional import TRANSACTIONAL, has_transactions, with_transactions
 from strandline.sim.world.options import Options, draw_options
@@ -99,7 +99,7 @@ def draw_plan(seed: int) -> Plan:
     if has_transactions(seed):
         plan = in_transactions(plan)
     plan = with_reading(plan) if reads_followers(seed) else plan
-    plan = structs.replace(plan, options=cold(seed, secured(seed, plan.options)))
+    plan = structs.replace(plan, options=in_steps(seed, cold(seed, secured(seed, plan.options))))
     if has_groups(seed):
         plan = structs.replace(plan, options=with_groups(seed, plan.options))
     return with_stranger(plan) if meets_stranger(seed) else plan

@@ -176,6 +176,8 @@ class Machine(Station):
             except PowerLost:
                 self.power_cut()
                 return
+        if step_records := self.world.options.step_records:
+            self.node.committed.step_records = step_records
         self.node.containment.is_on = self.contains  # elsewhere an exception is a bug of ours, and ends the run
         if self.node.broker is not None and not self.node.broker.clean_start:
             self.world.damage.unseen |= self.changed

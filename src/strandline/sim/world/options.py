@@ -62,6 +62,7 @@ class Options(Value, frozen=True):
     slow_sync_ms: int = 100
     cold_percent: int = 0  # of what a Fetch would read from files is not cached
     cold_ms: int = 200  # until it is, at most
+    step_records: int = 0  # of metadata that a node applies at once; 0: as many as it does by itself
     check_every: int = 16  # events between two checks of a node's own invariants
     is_ruthless: bool = False  # data may be lost anywhere at any time, not only where that must be survived
     faults: tuple[str, ...] = ()  # the kinds that may come
