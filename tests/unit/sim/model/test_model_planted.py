@@ -16,7 +16,7 @@ TWO = Setup(brokers=2, min_isr=2, shutdown=False, unregister=False, reassign=Fal
 TORN = replace(TWO, torn=True)
 GIVEN_UP = replace(TWO, unregister=True)
 RECOVERED = replace(TWO, managed=True, by_hand=False)
-STORED = replace(TWO, directories=True)
+STORED = replace(TWO, directories=True, strategies=(NONE,), by_hand=False)
 REASSIGNED = replace(TWO, reassign=True, fewest=1)
 ADDED = replace(TWO, brokers=3, replicas=1, reassign=True, several=True, fewest=1, strategies=(NONE,), symmetry=True)
 SEVERAL = replace(TWO, brokers=4, replicas=2, reassign=True, several=True, strategies=(NONE,), symmetry=True)
