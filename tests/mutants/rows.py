@@ -9,52 +9,41 @@
 
 `-` and `+` are whole lines of the source, as in a diff; `<` and `>` are parts of lines. `and in FILE` begins a second
 change, of a guard that must go too. In place of changes, `breaks WHAT as planted` takes the change of the planted bug
-of this name. A file begins with a paragraph that says what its rows are about.
+of this name.
 """
 
 from pathlib import Path
 
 from tests.mutants.mutant import Breaks, Mutant, table
+from tests.paragraphs import Lines, rows_of
 
 TABLES = Path(__file__).parent / "tables"
+WHOLE, PART = ("-", "+"), ("<", ">")
 
 
-def rows_of(path: Path) -> list[Mutant]:
-    about, *rows = path.read_text().rstrip("\n").split("\n\n")
-    assert not about.startswith("#"), f"{path} does not say what it is about"
-    return [mutant_of(row) for row in rows]
-
-
-def mutant_of(row: str) -> Mutant:
-    title, breaks, *lines = row.split("\n")
-    _, what, where, file = breaks.split(" ", 3)
-    texts: dict[str, list[list[str]]] = {mark: [[]] for mark in "-+<>"}
-    files, named = [file], {"fails": list[str](), "holds": list[str]()}
-    for line in lines:
-        word, _, rest = line.partition(" ")
-        if word in named:
-            named[word].append(rest)
-        elif word == "and":
-            files.append(rest.removeprefix("in "))
-            for blocks in texts.values():
-                blocks.append([])
-        else:
-            assert line[0] in texts, f"{title}: {line}"
-            texts[line[0]][-1].append(line[1:].removeprefix(" "))
-    name, tests, holds = title.removeprefix("# "), tuple(named["fails"]), tuple(named["holds"])
-    if (where, file) == ("as", "planted"):
+def mutant_of(name: str, lines: Lines) -> Mutant:
+    (_, breaks), *lines = lines
+    what, _, where = breaks.partition(" ")
+    tests, holds = (tuple(rest for word, rest in lines if word == asked) for asked in ("fails", "holds"))
+    if where == "as planted":
         return Mutant(f"planted: {name}", "", "", "", Breaks(what), tests, holds, bug=name)
-    changes = [
-        (file, text(old, part), text(new, other))
-        for file, old, new, part, other in zip(files, *texts.values(), strict=True)
-    ]
-    (file, old, new), *more = changes
+    changes: list[tuple[str, Lines]] = [(where.removeprefix("in "), [])]
+    for word, rest in lines:
+        if word == "and":
+            changes.append((rest.removeprefix("in "), []))
+        elif word not in ("fails", "holds"):
+            assert word in (*WHOLE, *PART), f"{name}: {word} {rest}"
+            changes[-1][1].append((word, rest))
+    (file, old, new), *more = [(file, *(text(mark, change) for mark in (0, 1))) for file, change in changes]
     return Mutant(name, file, old, new, Breaks(what), tests, holds, tuple(more))
 
 
-def text(lines: list[str], parts: list[str]) -> str:
-    assert not (lines and parts), "a change is of whole lines, or of parts of them"
+def text(side: int, change: Lines) -> str:
+    """What was there (0), or what is there instead (1)."""
+    lines, parts = ([rest for word, rest in change if word == marks[side]] for marks in (WHOLE, PART))
     return "".join(f"{line}\n" for line in lines) or "\n".join(parts)
 
 
-MUTANTS: dict[str, Mutant] = table(*(row for path in sorted(TABLES.rglob("*.txt")) for row in rows_of(path)))
+MUTANTS: dict[str, Mutant] = table(
+    *(mutant_of(*row) for path in sorted(TABLES.rglob("*.txt")) for row in rows_of(path))
+)

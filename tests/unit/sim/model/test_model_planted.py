@@ -4,7 +4,7 @@ import pytest
 from msgspec.structs import replace
 from tests.planted import PLANTED
 from tests.planted.planted import MODEL
-from tests.planted.rows.coordinating import COORDINATING
+from tests.planted.tables import BY_FILE
 from tests.unit.sim.model.planted_models import verdict
 
 from strandline.sim.model import Setup, explore
@@ -79,7 +79,7 @@ FOUND: dict[str, tuple[Setup, str]] = {
 def test_every_bug_for_the_model_is_here() -> None:
     """Of partitions; `test_model_transactions_planted` has those of transactions."""
     found_by_a_model = {name for name, planted in PLANTED.items() if planted.found_by == MODEL}
-    assert set(FOUND) == found_by_a_model - set(COORDINATING)
+    assert set(FOUND) == found_by_a_model - {row.name for row in BY_FILE["coordinating"]}
 
 
 @pytest.mark.parametrize("name", FOUND)

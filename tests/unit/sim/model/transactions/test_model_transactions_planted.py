@@ -2,7 +2,7 @@
 
 import pytest
 from msgspec.structs import replace
-from tests.planted.rows.coordinating import COORDINATING
+from tests.planted.tables import BY_FILE
 from tests.unit.sim.model.planted_models import verdict
 from tests.unit.sim.model.transactions.transactional import CALM, OLD
 
@@ -60,7 +60,7 @@ FOUND: dict[str, tuple[Setup, str]] = {
 
 
 def test_every_bug_of_the_coordinator_is_here() -> None:
-    assert set(FOUND) == set(COORDINATING)
+    assert set(FOUND) == {row.name for row in BY_FILE["coordinating"]}
 
 
 @pytest.mark.parametrize("name", FOUND)
