@@ -10,6 +10,8 @@ from contextlib import redirect_stderr, redirect_stdout
 from typing import NamedTuple
 from unittest.mock import patch
 
+from tests.printed import hold
+
 from strandline.cli.main import run
 
 
@@ -35,4 +37,5 @@ def strandline(*arguments: str, stdin: str = "") -> Done:
         except SystemExit as end:
             status = end.code
     said = [stream.buffer.getvalue().decode() for stream in (out, err)]  # type: ignore[attr-defined]
+    hold(arguments, said[0])
     return Done(status if isinstance(status, int) else int(status is not None), *said)

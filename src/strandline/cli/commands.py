@@ -34,6 +34,7 @@ COMMANDS = {
     "demo": (f"{LAB}.demo:app", "Watch a cluster of real processes survive failures."),
     "sim": (f"{LAB}.sim:sim", "Run simulated clusters under faults, and check them."),
     "model": (f"{LAB}.model:app", "Explore elections and transactions exhaustively."),
+    "schema": (f"{SHELL}.schema:print_schema", "Print the JSON Schema of what a command prints."),
     "completion": (f"{SHELL}.completion:completion", "Print a completion script for bash, zsh or fish."),
 }
 PLUGINS = "strandline.commands"  # the entry points of other distributions

@@ -11,6 +11,7 @@ from typing import Any
 
 import psutil
 import pytest
+from tests.printed import hold
 
 pytestmark = [pytest.mark.cluster, pytest.mark.long]
 COMMAND = [sys.executable, "-m", "strandline", "demo", "exactly-once"]
@@ -26,6 +27,7 @@ def run(folder: Path, *options: str, timeout_s: float) -> dict[str, Any]:
     assert done.returncode == 0, done.stderr + done.stdout
     assert "Exactly once" in page.read_text("utf-8")
     assert started_from(folder) == []
+    hold(command[3:], done.stdout)
     report: dict[str, Any] = json.loads(done.stdout)
     return report
 

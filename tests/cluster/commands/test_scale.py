@@ -5,6 +5,7 @@ import subprocess
 import sys
 
 import pytest
+from tests.printed import hold
 
 OPTIONS = ("--partitions", "12", "--topics", "3", "--idle", "0.5", "--json")
 STEPS = ("create", "write", "leaders", "restart", "controller", "restart_controller", "stop", "start", "delete")
@@ -21,6 +22,7 @@ def test_many_partitions_are_measured_through_every_failure() -> None:
         check=False,
     )
     assert done.returncode == 0, done.stderr
+    hold(["bench", "scale", *OPTIONS], done.stdout)
     (measured,) = json.loads(done.stdout)["results"]
     assert (measured["partitions"], measured["topics"]) == (12, 3)
     for step in (

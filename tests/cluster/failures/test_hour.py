@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from tests.cluster.network import netns
+from tests.printed import hold
 
 pytestmark = pytest.mark.long
 
@@ -28,6 +29,7 @@ def json_of(*command: str) -> dict[str, Any]:
         timeout=110,
     )
     assert done.returncode == 0, done.stderr
+    hold(command[1:], done.stdout)
     found: dict[str, Any] = json.loads(done.stdout)
     return found
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from rich.console import Console
+from tests.printed import hold
 
 from strandline.bench.load import Latency
 from strandline.bench.usage import Usage, usage, used_between
@@ -71,6 +72,7 @@ def test_a_record_is_shown_as_the_format_says() -> None:
 def test_a_record_as_json_is_always_text() -> None:
     message: Any = FakeMessage()
     assert b'"key": null, "value": "v\\\\xff"' in json_line(message)
+    hold(["consume", "t", "--json"], json_line(message).decode())
 
 
 def test_a_line_without_the_separator_ends_the_command(capsys: pytest.CaptureFixture[str]) -> None:

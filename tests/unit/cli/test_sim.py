@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.printed import hold
 
 from strandline.cli.app import app
 from strandline.cli.lab.sim import is_eligible
@@ -23,7 +24,9 @@ SEED = 2  # finds it
 
 
 def sim(*arguments: str) -> tuple[int, str, str]:
-    return run("strandline", "sim", *arguments)
+    status, out, err = run("strandline", "sim", *arguments)
+    hold(["sim", *arguments], out)
+    return status, out, err
 
 
 def planted(*arguments: str) -> tuple[int, str, str]:

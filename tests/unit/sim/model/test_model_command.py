@@ -5,6 +5,7 @@ import subprocess
 import sys
 
 import pytest
+from tests.printed import hold
 
 pytestmark = pytest.mark.slow  # processes that explore
 
@@ -17,6 +18,7 @@ def model(*arguments: str) -> tuple[int, str, str]:
         timeout=60,
         check=False,
     )
+    hold(["model", *arguments], done.stdout)
     return done.returncode, done.stdout, done.stderr
 
 
