@@ -7,6 +7,7 @@ BIN := .venv/bin
 CORE := .venv/.core
 SPARK := .venv/.spark
 DEV := .venv/.dev
+DOCS := .venv/.docs
 # Where it is set, each process would compile every module anew, and pytest rewrite each test file.
 unexport PYTHONDONTWRITEBYTECODE
 # $(call install,WHAT,ARGUMENTS): pip, and of what it says what it fetches and how many packages it installs.
@@ -18,7 +19,7 @@ install = @echo "installing $(1) into .venv (once)"; \
 	/^Installing collected/ { print "  unpacking " NF - 3 " packages" } \
 	{ fflush() }'; touch $@
 
-.PHONY: help setup quick demo demo-pipeline bench test check sim campaign lint ruff types layers units collected clean
+.PHONY: help setup quick demo demo-pipeline bench docs test check sim campaign lint ruff types layers units collected clean
 
 help: ## what there is
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 15
@@ -37,6 +38,9 @@ $(SPARK): spark/pyproject.toml $(CORE)
 
 $(DEV): $(SPARK)
 	$(call install,what tests need,-e '.[dev]')
+
+$(DOCS): pyproject.toml | $(BIN)/python
+	$(call install,what the documentation needs,-e '.[docs]')
 
 demo: $(CORE) ## three nodes, the leader killed under load, nothing lost
 	@$(BIN)/strandline demo
@@ -89,6 +93,9 @@ types: $(DEV)
 
 layers: $(DEV)
 	$(BIN)/lint-imports
+
+docs: $(DOCS) ## the documentation as a site in build/site; a broken link is an error
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
 
 clean: ## forget the virtual environment and what tools left
 	rm -rf .venv .mypy_cache .ruff_cache .hypothesis .import_linter_cache
