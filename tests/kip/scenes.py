@@ -117,7 +117,7 @@ class Governed(World):
         return plan.response
 
     def fence(self, node: int) -> None:
-        self.decide(plan_fencing(self.image.brokers[NodeId(node)], self.basis))
+        self.decide(plan_fencing(self.image.brokers[NodeId(node)], self.basis)[0])
 
     def beat(self, node: int, *, want_shut_down: bool = False) -> None:
         """A heartbeat: it unfences who has caught up, or begins a controlled shutdown."""

@@ -205,6 +205,7 @@ class Committed:
 
     def take_back(self, unfit: Unfit) -> None:
         """Of the batch that does not fit a part was applied."""
+        assert self.draft is None
         self.end = unfit.sound.end_offset
         old = self.image
         start, self.image = self.begun()

@@ -4,7 +4,7 @@ A `Basis` is the leading image and the configuration at one moment; every `plan_
 `Plan`. Plans mutate nothing: the controller writes a plan's records and applies them to the leading image.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from msgspec import field
@@ -17,9 +17,22 @@ from strandline.base.value import Value
 from strandline.controller.partition import Election, LastResort, Rules, Wish, plan_change
 from strandline.metadata.configs.config_key import ConfigValue
 from strandline.metadata.features import ELR_FEATURE, initial_levels
-from strandline.metadata.image import UNASSIGNED_DIRECTORY, Image, Partition, Topic, directory_of, effective_min_isr
+from strandline.metadata.image import (
+    UNASSIGNED_DIRECTORY,
+    Broker,
+    Image,
+    Partition,
+    Topic,
+    directory_of,
+    effective_min_isr,
+)
 from strandline.metadata.losses import is_written, withdrawal
-from strandline.metadata.records import LossEvent, PartitionChangeRecord, UserScramCredentialRecord
+from strandline.metadata.records import (
+    BrokerRegistrationChangeRecord,
+    LossEvent,
+    PartitionChangeRecord,
+    UserScramCredentialRecord,
+)
 from strandline.metadata.strategy import Strategy, strategy_of
 from strandline.wire.messages.brokers.broker_registration import LostTopic
 
@@ -44,6 +57,7 @@ class ControllerConfig(Value, frozen=True):
     leader_imbalance_check_ms: int = 300_000  # leader.imbalance.check.interval.seconds
     unclean_election_check_ms: int = 300_000  # unclean.leader.election.interval.ms
     elections_per_check: int = 1000  # the next ones come soon after
+    departures_per_step: int = 400  # partitions that a broker leaves at once; the next ones follow at once
     is_recovery_managed: bool = False  # unclean.recovery.manager.enabled
     recovery_timeout_ms: int = 300_000  # unclean.recovery.timeout.ms
     max_waiting: int = 10_000  # answers that wait for commits; a log that stalls so long has lost its leader
@@ -59,15 +73,26 @@ class ControllerConfig(Value, frozen=True):
         assert self.leader_imbalance_check_ms > 0 and self.unclean_election_check_ms > 0, (
             "or a node would do nothing else"
         )
-        assert self.elections_per_check > 0, "each look gets on"
+        assert self.elections_per_check > 0 and self.departures_per_step > 0, "each look gets on"
         assert self.probe_timeout_ms > 0 and self.probe_again_ms >= 0
 
 
+class Departure(Value, frozen=True):
+    """A broker leaves ISRs and leaderships, some in each step. Until the last of them the image has it as before, and
+    nobody elects it, or takes it into an ISR. A broker that is not active leads nothing, and is in sync nowhere: so
+    `record`, by which it is active no longer, is written with the last changes (KIP-841)."""
+
+    epoch: BrokerEpoch
+    record: BrokerRegistrationChangeRecord
+    left: tuple[TopicIdPartition, ...]  # where it may be in sync still
+
+
 class Plan(Value, frozen=True):
-    """What to write, and what to answer once it is committed."""
+    """What to write, and what to answer once it is committed. `departure`: what is to follow in the next steps."""
 
     records: tuple[Any, ...]
     response: Any
+    departure: Departure | None = None
 
 
 class Refusal(Value, frozen=True):
@@ -88,6 +113,7 @@ class Basis(Value, frozen=True):
     rng: Rng
     next_offset: int  # of the metadata log: where the first record of a plan will stand
     now: Instant
+    departing: Mapping[NodeId, Departure] = field(default_factory=dict)
 
     def why_stale(self, node: int, epoch: int) -> ErrorCode | None:
         """Why may a request of this broker not be served? None means it is the registered incarnation."""
@@ -103,6 +129,8 @@ class Basis(Value, frozen=True):
         def is_acceptable(node: NodeId, directory: Uuid) -> bool:
             broker = self.image.brokers.get(node)
             if broker is None or node == leaving or not (node == joining or broker.is_active):
+                return False
+            if node in self.departing:
                 return False
             return broker.is_online(directory)  # guard: elected-in-a-lost-directory
 
@@ -123,20 +151,34 @@ class Basis(Value, frozen=True):
         lost_tail: bool,
         directories: Collection[Uuid] | None = None,
         withdrawn: Mapping[TopicIdPartition, LossEvent] = NOTHING,
+        within: Sequence[TopicIdPartition] | None = None,
     ) -> list[PartitionChangeRecord]:
         """A broker leaves every ISR and every leadership; with a lost tail it is no longer eligible either. With
-        `directories`, only its replicas there. Those that are withdrawn leave in any case, with a lost tail."""
+        `directories`, only its replicas there. Those that are withdrawn leave in any case, with a lost tail. `within`:
+        only these partitions."""
         assert node >= 0
         changes = []
-        for at in sorted({*self.image.eligible.get(node, {}), *withdrawn}):
+        rules: dict[Uuid, Rules] = {}
+        for at in self.eligible_in(node, withdrawn) if within is None else within:
             topic, partition = self.at(at)
             events = (withdrawn[at],) if at in withdrawn else ()
             if directories is not None and not events and directory_of(partition, node) not in directories:
                 continue
+            if at.topic_id not in rules:
+                rules[at.topic_id] = self.rules(topic, leaving=node)
             lost = (node,) if lost_tail or events else ()  # guard: torn-replica-stays-eligible
             wish = Wish(isr=tuple(n for n in partition.isr if n != node), lost_tail=lost, withdrawn=events)
-            changes.append(plan_change(at, partition, wish, self.rules(topic, leaving=node)))
+            changes.append(plan_change(at, partition, wish, rules[at.topic_id]))
         return [change for change in changes if change is not None]
+
+    def eligible_in(
+        self, node: NodeId, withdrawn: Mapping[TopicIdPartition, LossEvent] = NOTHING
+    ) -> list[TopicIdPartition]:
+        return sorted({*self.image.eligible.get(node, {}), *withdrawn})
+
+    def is_departing(self, broker: Broker) -> bool:
+        departure = self.departing.get(broker.node_id)
+        return departure is not None and departure.epoch == broker.epoch
 
     def withdrawn(
         self, node: NodeId, said: Collection[LostTopic], *, registers: bool = False

@@ -35,7 +35,7 @@ from strandline.base.ports import Rng
 from strandline.base.time import NEVER, Instant, after
 from strandline.base.value import Value
 from strandline.controller.acknowledging import plan_acknowledgement
-from strandline.controller.basis import Basis, ControllerConfig, Plan
+from strandline.controller.basis import Basis, ControllerConfig, Departure, Plan
 from strandline.controller.brokers.brokers import (
     plan_fencing,
     plan_heartbeat,
@@ -43,6 +43,7 @@ from strandline.controller.brokers.brokers import (
     plan_unregistration,
     takes_place_of,
 )
+from strandline.controller.brokers.departing import Departures, go_on
 from strandline.controller.brokers.directories import plan_assign_replicas
 from strandline.controller.brokers.heartbeats import DEFAULT_LISTENER, Heartbeats
 from strandline.controller.configs import MIN_ISR_KEY, concern, plan_alter_configs, plan_replace_configs
@@ -135,6 +136,7 @@ class Controller:
         self.heartbeats = Heartbeats(self.config, str(listener))
         self.recoveries = Recoveries(str(listener))
         self.manual = Manual(self.recoveries)
+        self.departures = Departures()  # of brokers that are about to be fenced, or to shut down
         self.waiting: deque[Waiting] = deque()
         self.last_written = -1
         self.high_watermark = 0
@@ -209,6 +211,8 @@ class Controller:
         plan = PLANS[type(request)](request, self.basis(now), event.to.api_version, is_alive)
         if not fits_in_batch(plan.records):  # Kafka: "Unable to perform excessively large batch operation."
             return [Reply(event.to, refusal(request, ErrorCode.POLICY_VIOLATION))]
+        if plan.departure is not None:
+            self.departures.put(NodeId(request.broker_id), plan.departure, now)
         effects = [*self.write(plan.records, now), *self.follow_up(event, plan, now)]
         return effects + self.promise(event.to, request, plan.response)
 
@@ -282,13 +286,15 @@ class Controller:
     def deadline(self) -> Instant:
         if not self.is_active:
             return NEVER
-        recovery = min(self.recoveries.deadline(), self.manual.deadline())
+        recovery = min(self.recoveries.deadline(), self.manual.deadline(), self.departures.next)
         return min(self.next_balance, self.next_unclean, self.heartbeats.deadline(), recovery)
 
     def expire(self, now: Instant) -> list[Effect]:
         if not self.is_active:
             return []
         effects: list[Effect] = []
+        for node, departure in self.departures.take_due(now):
+            effects += self.depart(node, departure, now)
         for node in self.heartbeats.expired(now):
             self.counts.timed_out_heartbeats += 1
             effects += self.fence(node, f"no heartbeat for {self.config.session_timeout_ms} ms", now)
@@ -335,12 +341,28 @@ class Controller:
             self.recoveries.is_due = True  # it is waited for no longer
             return []
         report = Report("warning", f"broker {node} is fenced: {why}")
-        return [report, *self.write(plan_fencing(broker, self.basis(now)), now)]
+        records, departure = plan_fencing(broker, self.basis(now))
+        if departure is not None:
+            self.departures.put(node, departure, now)  # also if it was about to shut down
+        return [report, *self.write(records, now)]
+
+    def depart(self, node: NodeId, departure: Departure, now: Instant) -> list[Effect]:
+        """The next step of a broker that leaves thousands of ISRs, unless another incarnation has taken its place."""
+        assert departure.record.broker_id == node
+        broker = self.image.brokers.get(node)
+        if broker is None or broker.epoch != departure.epoch or (broker.fenced and departure.record.fenced):
+            return []
+        changes, left = go_on(node, departure, self.basis(now))
+        if left is not None:
+            self.departures.put(node, left, now)
+        return self.write((*changes, departure.record) if left is None else changes, now)
 
     # --- the ledger
 
     def basis(self, now: Instant) -> Basis:
-        return Basis(self.image, self.config, self.static, self.rng, self.writer.next_offset, now)
+        return Basis(
+            self.image, self.config, self.static, self.rng, self.writer.next_offset, now, self.departures.by_broker
+        )
 
     def write(self, records: Sequence[Any], now: Instant) -> list[Effect]:
         """Write one batch, run ahead with it, and say what it means."""
@@ -374,7 +396,9 @@ class Controller:
         assert offsets == sorted(offsets)
         assert all(offset >= self.high_watermark for offset in offsets)
         assert set(self.heartbeats.ends) <= set(self.image.brokers)
-        assert {b.node_id for b in self.image.brokers.values() if not b.fenced} <= set(self.heartbeats.ends)
+        unfenced = {b.node_id for b in self.image.brokers.values() if not b.fenced}
+        assert unfenced <= {*self.heartbeats.ends, *self.departures.by_broker}
+        self.departures.check()
         for topic in self.image.topics.values():
             for partition in topic.partitions.values():
                 assert partition.leader < 0 or self.image.lives(partition.leader, partition)

@@ -20,7 +20,8 @@ from strandline.base.effects import Endpoint
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import NodeId, TopicIdPartition, Uuid
 from strandline.base.value import Value
-from strandline.controller.basis import NOTHING, Basis, Plan
+from strandline.controller.basis import NOTHING, Basis, Departure, Plan
+from strandline.controller.brokers.departing import plan_departure
 from strandline.metadata.features import METADATA_VERSION, UNSUPPORTED
 from strandline.metadata.image import Broker
 from strandline.metadata.records import (
@@ -157,6 +158,10 @@ def plan_heartbeat(request: BrokerHeartbeatRequest, basis: Basis) -> Plan:
     is_caught_up = request.current_metadata_offset >= broker.epoch
     is_leading = request.want_shut_down and leads(basis, broker.node_id)
     new = next_state(request, broker, is_caught_up, is_leading)
+    is_departing = basis.is_departing(broker)
+    if is_departing:
+        new = Next(fenced=broker.fenced, shutting_down=request.want_shut_down)
+    departure: Departure | None = None
     withdrawn = basis.withdrawn(broker.node_id, request.lost_replicas)
     records: tuple[object, ...] = ()
     lost = [directory for directory in request.offline_log_dirs if directory in broker.log_dirs]
@@ -165,17 +170,20 @@ def plan_heartbeat(request: BrokerHeartbeatRequest, basis: Basis) -> Plan:
         records = plan_lost_directories(broker, lost, basis, withdrawn)
         new = Next(fenced=broker.fenced or len(lost) == len(broker.log_dirs))
     elif new.fenced and not broker.fenced:
-        records = plan_fencing(broker, basis, withdrawn, is_leaving=new.should_shut_down)
+        records, departure = plan_fencing(broker, basis, withdrawn, is_leaving=new.should_shut_down)
+        if departure is not None:
+            new = Next(fenced=False, shutting_down=request.want_shut_down)
     elif withdrawn:  # guard: let-in-before-its-losses-are-heard
         # Before it is let in, or it could be elected as if it had everything. The next heartbeat does the rest.
         records = tuple(basis.withdrawals(broker.node_id, withdrawn))
         new = Next(fenced=broker.fenced, shutting_down=broker.in_controlled_shutdown)
     elif broker.fenced and not new.fenced:
         records = (change_of(broker, fenced=UNFENCE), *basis.elections_after_unfencing(broker.node_id))
-    elif (new.shutting_down or new.should_shut_down) and not broker.in_controlled_shutdown:
+    elif (new.shutting_down or new.should_shut_down) and not (broker.in_controlled_shutdown or is_departing):
         # Also of one that is fenced: a heartbeat from before, which comes late, would let it in again.
         shutdown = change_of(broker, in_controlled_shutdown=START_SHUTDOWN)
-        records = (shutdown, *basis.departure(broker.node_id, lost_tail=False))
+        changes, departure = plan_departure(broker, shutdown, basis)
+        records = (shutdown, *changes) if departure is None else changes
     cordoned = request.cordoned_log_dirs
     if cordoned is not None and set(cordoned) != set(broker.cordoned):
         record = BrokerRegistrationChangeRecord(
@@ -185,6 +193,7 @@ def plan_heartbeat(request: BrokerHeartbeatRequest, basis: Basis) -> Plan:
     return Plan(
         records,
         BrokerHeartbeatResponse(is_caught_up=is_caught_up, is_fenced=new.fenced, should_shut_down=new.should_shut_down),
+        departure,
     )
 
 
@@ -208,12 +217,14 @@ def leads(basis: Basis, node: NodeId) -> bool:
 
 def plan_fencing(
     broker: Broker, basis: Basis, withdrawn: Withdrawn = NOTHING, *, is_leaving: bool = False
-) -> tuple[object, ...]:
-    """A broker is fenced: others lead what it led. Its log is still believed until it registers anew."""
+) -> tuple[tuple[object, ...], Departure | None]:
+    """A broker is fenced: others lead what it led. Its log is still believed until it registers anew. Returns the first
+    records, and what is to follow."""
     assert not broker.fenced
-    changes = basis.departure(broker.node_id, lost_tail=False, withdrawn=withdrawn)
     shutdown = START_SHUTDOWN if is_leaving and not broker.in_controlled_shutdown else 0
-    return (*changes, change_of(broker, fenced=FENCE, in_controlled_shutdown=shutdown))
+    fence = change_of(broker, fenced=FENCE, in_controlled_shutdown=shutdown)
+    changes, departure = plan_departure(broker, fence, basis, withdrawn)
+    return (*changes, fence) if departure is None else changes, departure
 
 
 def plan_lost_directories(broker: Broker, lost: list[Uuid], basis: Basis, withdrawn: Withdrawn) -> tuple[object, ...]:
@@ -226,7 +237,7 @@ def plan_lost_directories(broker: Broker, lost: list[Uuid], basis: Basis, withdr
     if not left:
         if broker.fenced:
             return tuple(basis.departure(broker.node_id, False, (), withdrawn))
-        return plan_fencing(broker, basis, withdrawn)
+        return (*basis.departure(broker.node_id, False, None, withdrawn), change_of(broker, fenced=FENCE))
     record = BrokerRegistrationChangeRecord(broker_id=broker.node_id, broker_epoch=broker.epoch, log_dirs=left)
     return (*basis.departure(broker.node_id, False, lost, withdrawn), record)  # guard: lost-directory-keeps-its-leaders
 

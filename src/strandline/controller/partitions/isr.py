@@ -114,6 +114,8 @@ def is_ineligible(state: BrokerState, old: Partition, basis: Basis) -> bool:
     broker = basis.image.brokers.get(node)
     if broker is None or not broker.is_active:  # guard: fenced-broker-accepted
         return True
+    if basis.is_departing(broker):
+        return True
     if not basis.image.is_online(node, old):
         return True
     return state.broker_epoch not in (EPOCH_UNKNOWN, broker.epoch)  # guard: rebooted-follower-accepted

@@ -1,7 +1,8 @@
 """AlterPartition: the leaders' proposals on their way to the controller.
 
-One request in flight per broker, with all proposals that wait; it is retried until the controller has answered or
-metadata has overtaken the proposal. An answer counts only for the very proposal that it was asked about.
+One request in flight per broker, with the proposals that wait; but not with so many that the controller has nothing
+else to do for long. It is retried until the controller has answered or metadata has overtaken the proposal. An answer
+counts only for the very proposal that it was asked about.
 
 What an error means (KIP-497, KIP-841):
   - INELIGIBLE_REPLICA, OPERATION_NOT_ATTEMPTED: certainly not done; the leader falls back to the committed ISR
@@ -10,6 +11,8 @@ What an error means (KIP-497, KIP-841):
     refusal too leaves the controller only when everything that it rests on is committed
   - anything else: ask again
 """
+
+from itertools import islice
 
 from strandline.base.effects import Effect
 from strandline.base.errors import ErrorCode, error_of
@@ -31,6 +34,7 @@ from strandline.wire.messages.brokers.alter_partition import (
 )
 
 VERSION = 3
+PROPOSALS_MAX = 250  # in one request
 NOT_DONE = frozenset({ErrorCode.INELIGIBLE_REPLICA, ErrorCode.OPERATION_NOT_ATTEMPTED})
 AWAIT_METADATA = frozenset(
     {
@@ -63,16 +67,16 @@ class Alterations:
             return []
         topics: dict[Uuid, list[PartitionData]] = {}
         asked: dict[TopicIdPartition, Pending] = {}
-        for at in self.waiting:
+        for at in list(islice(self.waiting, PROPOSALS_MAX)):
+            del self.waiting[at]
             leader = self.leader_at(at)
             if leader is None or isinstance(leader.isr, Committed):
                 continue  # metadata has overtaken the proposal
             asked[at] = leader.isr
             topics.setdefault(at.topic_id, []).append(proposal_of(at, leader, leader.isr))
-        self.waiting = {}
         assert len(asked) == sum(map(len, topics.values()))
         if not topics:
-            return []
+            return self.flush()
         request = AlterPartitionRequest(
             broker_id=self.host.me,
             broker_epoch=self.host.cluster.broker_epoch,

@@ -234,7 +234,7 @@ def records_of(event: Event, state: State, setup: Setup, basis: Basis) -> Sequen
     if kind is Kind.STALE:
         return plan_alter_partition(stale(state, event), basis, ALTER_VERSION).records
     if kind is Kind.FENCE:
-        return plan_fencing(basis.image.brokers[node], basis)
+        return plan_fencing(basis.image.brokers[node], basis)[0]
     if kind in (Kind.UNFENCE, Kind.SHUT_DOWN):
         return plan_heartbeat(requests.heartbeat(node, kind is Kind.SHUT_DOWN), basis).records
     if kind is Kind.FINDS:

@@ -12,6 +12,8 @@ from functools import partial
 from random import Random
 from typing import Any, Protocol
 
+from msgspec import structs
+
 from strandline.base.effects import (
     AwaitRoom,
     Close,
@@ -177,7 +179,7 @@ class Machine(Station):
                 self.power_cut()
                 return
         if step_records := self.world.options.step_records:
-            self.node.committed.step_records = step_records
+            take_steps(self.node, step_records)
         self.node.containment.is_on = self.contains  # elsewhere an exception is a bug of ours, and ends the run
         if self.node.broker is not None and not self.node.broker.clean_start:
             self.world.damage.unseen |= self.changed
@@ -479,3 +481,10 @@ class Machine(Station):
         if self.is_running and not self.is_paused:
             self.note(Kind.REPORT, "begins a controlled shutdown")
             self.run("shutdown", lambda node, now: node.shutdown(now))
+
+
+def take_steps(node: Node, limit: int) -> None:
+    """Have what goes in steps go in small ones."""
+    node.committed.step_records = limit
+    if node.controller is not None:
+        node.controller.config = structs.replace(node.controller.config, departures_per_step=limit)

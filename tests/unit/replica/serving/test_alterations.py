@@ -11,6 +11,7 @@ from strandline.base.errors import ErrorCode
 from strandline.base.ids import BrokerEpoch, NodeId, Uuid
 from strandline.metadata import records as r
 from strandline.replica.hosting.isr import Committed, PendingShrink
+from strandline.replica.serving import alterations
 from strandline.wire.messages.brokers.alter_partition import (
     AlterPartitionResponse,
     PartitionDataResponse,
@@ -124,6 +125,42 @@ def test_an_answer_of_an_older_leader_epoch_is_dropped(world: Any) -> None:
     world.change(leader=1, isr=(1, 2, 3))  # elected anew
     answer(world, ErrorCode.NONE, isr=(1,), partition_epoch=9)
     assert world.row(1)[4] == (1, 2, 3)
+
+
+def test_many_proposals_go_in_several_requests(world: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(alterations, "PROPOSALS_MAX", 2)
+    world.controller_answers = False
+    world.commit(
+        r.TopicRecord(name="t", topic_id=AT.topic_id),
+        *(
+            r.PartitionRecord(
+                partition_id=index,
+                topic_id=AT.topic_id,
+                replicas=(1, 2, 3),
+                isr=(1, 2),
+                leader=1,
+                leader_epoch=0,
+                partition_epoch=0,
+                directories=tuple(Uuid(bytes([node]) * 16) for node in (1, 2, 3)),
+            )
+            for index in range(5)
+        ),
+    )
+    world.run(100)
+    asked = []
+    while world.held:
+        ((node, effect),) = world.held
+        world.held = []
+        (topic,) = effect.message.topics
+        asked.append([row.partition_index for row in topic.partitions])
+        refused = tuple(
+            PartitionDataResponse(partition_index=row.partition_index, error_code=ErrorCode.INVALID_REQUEST)
+            for row in topic.partitions
+        )
+        response = AlterPartitionResponse(topics=(TopicDataResponse(topic_id=AT.topic_id, partitions=refused),))
+        world.perform(node, world.nodes[node].step(Answered(effect.token, response), world.now))
+    assert sorted(map(len, asked)) == [1, 2, 2]
+    assert sorted(index for rows in asked for index in rows) == list(range(5))
 
 
 # --- what each error code means (chapter on replication, "AlterPartition rejected"; KIP-497, KIP-841)
