@@ -24,7 +24,7 @@ import random
 import shutil
 import signal
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -192,10 +192,13 @@ class PowerLossDisk(RealDisk):
 
     def open(self, path: str) -> PowerLossFile:
         with self.lock:
-            file = PowerLossFile(path, self)
+            file = self.new_file(path)
             self.files.add(file)
             file.content = self.created(path) or file.content
             return file
+
+    def new_file(self, path: str) -> PowerLossFile:
+        return PowerLossFile(path, self)
 
     def make_directory(self, path: str) -> None:
         with self.lock:
@@ -394,11 +397,11 @@ def shorten(fd: int, size: int) -> None:
         os.ftruncate(fd, size)
 
 
-def disk_of(roots: Sequence[str]) -> RealDisk:
-    """The disk of this process, which its environment says."""
+def power_loss_disk(roots: Sequence[str], make: Callable[[Sequence[str], Path], PowerLossDisk]) -> RealDisk:
+    """The disk of this process, as its environment says where the durable copy is."""
     durable = os.environ[DURABLE]
     log.warning("TEST MODE: data is not flushed; what a loss of power would leave is kept in %s", durable)
-    disk = PowerLossDisk(roots, Path(durable))
+    disk = make(roots, Path(durable))
     disk.write_back_on_signal(int(os.environ.get(WRITE_BACK_MS, "0")))
     return disk
 

@@ -13,7 +13,8 @@ from tests.conformance.disk import DiskConformance
 
 from strandline.server.node import run_node
 from strandline.server.storage.disk import RealDisk
-from strandline.testing.power_loss import DURABLE, PowerLossDisk, disk_of, durable_files, restore
+from strandline.testing.disk_faults import disk_of
+from strandline.testing.power_loss import DURABLE, PowerLossDisk, durable_files, restore
 
 
 class TestPowerLossDisk(DiskConformance):
@@ -206,7 +207,7 @@ def test_appends_and_syncs_at_the_same_time_lose_nothing_that_was_synced(data: s
 
 PROGRAM = """
 import sys, time
-from strandline.testing.power_loss import disk_of
+from strandline.testing.disk_faults import disk_of
 disk = disk_of([sys.argv[1]])
 file = disk.open(sys.argv[1] + "/log")
 file.append([b"kept"])

@@ -2,13 +2,14 @@
 
 import socket
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import closing, suppress
 
 import pytest
 
 from strandline.testing.local_cluster import HOST, free_ports
-from strandline.testing.relays import HEAD, Relays
+from strandline.testing.relays import CLIENTS, HEAD, Relays, Way
 
 
 @pytest.fixture
@@ -106,9 +107,77 @@ def test_a_connection_that_is_opened_to_a_node_that_is_cut_off_waits(relays: Rel
         assert received(connection, len(request(b"x"))) == request(b"x")
 
 
-def test_where_nobody_listens_the_connection_ends(relays: Relays) -> None:
-    with connected(before(relays, 1, free_ports(1)[0]), b"x") as connection, pytest.raises(OSError, match="reset"):
-        received(connection, 1)
+def test_where_nobody_listens_nobody_is_let_in_and_the_port_is_kept(relays: Relays) -> None:
+    (port,) = free_ports(1)
+    at = relays.before(1, port)
+    with pytest.raises(ConnectionRefusedError):
+        connected(at, b"x")
+    with socket.create_server((HOST, port)) as server:
+        connection = eventually_connected(at)
+        with connection, server.accept()[0]:
+            pass
+
+
+def test_when_the_node_ends_its_connections_end_and_further_ones_are_refused(relays: Relays) -> None:
+    with socket.create_server((HOST, 0)) as server:
+        at = relays.before(1, server.getsockname()[1])
+        server.accept()[0].close()  # the relay's own look
+        connection = connected(at, b"x")
+        with server.accept()[0] as there:
+            received(there, len(request(b"x")))
+    with connection, pytest.raises(OSError, match="reset"):
+        connection.recv(1)
+    until_refused(at)
+
+
+def eventually_connected(port: int) -> socket.socket:
+    for _ in range(500):
+        try:
+            return connected(port, b"x")
+        except ConnectionRefusedError:
+            time.sleep(0.01)
+    raise AssertionError("refused for 5 s")
+
+
+def until_refused(port: int) -> None:
+    for _ in range(500):
+        try:
+            connected(port, b"x").close()
+        except OSError:
+            return
+        time.sleep(0.01)
+    raise AssertionError("let in for 5 s")
+
+
+@pytest.mark.parametrize("way", [Way(2, 1), Way(1, 2), Way(2, 1, 0), Way(CLIENTS, 1), Way(2, 3)])
+def test_one_way_is_cut_and_the_other_is_not(relays: Relays, echo: int, way: Way) -> None:
+    """Node 2 asks node 1. A port of 0 stands for that of the listener."""
+    way = Way(way.source, way.target, None if way.port is None else echo)
+    with connected(before(relays, 1, echo), b"strandline-2") as connection:
+        received(connection, len(request(b"strandline-2")))
+        relays.cut(way)
+        connection.sendall(b"held back")
+        concerned = {way.source, way.target} == {1, 2}
+        assert is_silent(connection) == concerned
+        relays.mend(way)
+        assert received(connection, 9) == b"held back"
+
+
+def test_a_cut_of_another_listener_does_not_count(relays: Relays, echo: int) -> None:
+    relays.cut(Way(2, 1, echo + 1), Way(1, 2, echo + 1))
+    with connected(before(relays, 1, echo), b"strandline-2") as connection:
+        assert received(connection, len(request(b"strandline-2")))
+
+
+def test_a_slow_way_delivers_late_and_in_order(relays: Relays, echo: int) -> None:
+    with connected(before(relays, 1, echo), b"strandline-2") as connection:
+        received(connection, len(request(b"strandline-2")))
+        relays.slow(0.5, Way(1, 2))
+        connection.sendall(b"late")
+        assert is_silent(connection)
+        relays.mend(Way(1, 2))
+        connection.sendall(b"r")
+        assert received(connection, 5) == b"later"
 
 
 def test_a_client_that_disconnects_leaves_nothing(relays: Relays, echo: int) -> None:
