@@ -1,0 +1,46 @@
+"""What watched clients of all libraries have in common: everything that is not recorded is the client's own."""
+
+from typing import Any
+
+from strandline.history.operation import Outcome
+from strandline.testing.watching.recording import HEADER, Recording, Send
+
+Headers = list[tuple[str, bytes | None]]
+
+
+class Watched:
+    def __init__(self, client: Any, recording: Recording, process: str) -> None:
+        self.client = client
+        self.recording = recording
+        self.process = process
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.client, name)
+
+    def __len__(self) -> int:
+        return len(self.client)
+
+
+class WatchedProducer(Watched):
+    """Sends of an open transaction share its fate."""
+
+    def __init__(self, client: Any, recording: Recording, process: str) -> None:
+        super().__init__(client, recording, process)
+        self.open: list[Send] | None = None  # of the transaction; None: there is none
+        self.began_ms = 0
+
+    def sending(self, topic: str, value: object, headers: Any, partition: int | None) -> tuple[Send, Headers]:
+        known = -1 if partition is None else partition
+        send, mark = self.recording.send(self.process, topic, value, known)
+        if self.open is not None:
+            self.open.append(send)
+            send.is_transactional = True
+        pairs = headers.items() if isinstance(headers, dict) else headers or ()
+        return send, [*pairs, (HEADER, mark)]
+
+    def began(self) -> None:
+        self.open, self.began_ms = [], self.recording.now_ms()
+
+    def ended(self, outcome: Outcome, error: object = "") -> None:
+        sends, self.open = self.open or [], None
+        self.recording.transaction(self.process, self.began_ms, outcome, sends, error)
