@@ -4,7 +4,7 @@ As Kafka does, an error stands wherever the response has a field for one, and th
 or groups that the request names. Fields of one meaning have one name in requests and responses, but for `SAME`.
 """
 
-from typing import Any, get_args, get_type_hints
+from typing import Any, get_args, get_origin, get_type_hints
 
 from msgspec.structs import replace
 
@@ -13,6 +13,7 @@ from strandline.wire.schema import Group, Message
 
 ERROR = "error_code"
 SAME = ({"partition", "partition_index", "index"}, {"name", "topic"})
+NOT_ASKED_FOR = ("forgotten_topics_data",)
 INVALID = {"base_offset": -1, "high_watermark": -1, "offset": -1, "committed_offset": -1, "node_id": -1}
 
 
@@ -45,22 +46,24 @@ def mirrored(asked: Any, cls: type[Any], error: int) -> Any:
         if name == ERROR:
             values[name] = error
         elif item is not None:
-            values[name] = tuple(mirrored(one, item, error) for one in asked_items(asked)) if has_error(item) else ()
-        elif (found := value_of(asked, name)) is not None:
-            values[name] = found
+            values[name] = (
+                tuple(mirrored(one, item, error) for one in asked_for(asked, name)) if has_error(item) else ()
+            )
         elif name in INVALID:
             values[name] = INVALID[name]
+        elif (found := value_of(asked, name)) is not None:
+            values[name] = found
     if isinstance(asked, str | int):
-        values.setdefault(first_of(cls, type(asked)), asked)
+        values |= {name: asked for name in first_of(cls, type(asked)) if name not in values}
     return cls(**values)
 
 
 def group_in(hint: Any) -> type[Group] | None:
     """The group of which this is an array, if it is one."""
     for part in (hint, *get_args(hint)):
-        for item in get_args(part):
-            if isinstance(item, type) and issubclass(item, Group):
-                return item
+        item = get_args(part)[0] if get_origin(part) is tuple else None
+        if isinstance(item, type) and issubclass(item, Group):
+            return item
     return None
 
 
@@ -70,9 +73,10 @@ def has_error(cls: type[Any]) -> bool:
     return ERROR in cls.__struct_fields__ or any(has_error(group) for group in groups if group is not None)
 
 
-def asked_items(asked: Any) -> tuple[Any, ...]:
-    """The first array of what was asked: topics of a request, partitions of a topic."""
-    arrays = (getattr(asked, name) for name in getattr(asked, "__struct_fields__", ()))
+def asked_for(asked: Any, name: str) -> tuple[Any, ...]:
+    """What an array of the answer is about: the array of this name, or else the first that is not empty."""
+    names = getattr(asked, "__struct_fields__", ())
+    arrays = [getattr(asked, one) for one in ((name,) if name in names else names) if one not in NOT_ASKED_FOR]
     return next((array for array in arrays if isinstance(array, tuple) and array), ())
 
 
@@ -83,8 +87,9 @@ def value_of(asked: Any, name: str) -> Any:
     return next((value for value in found if not isinstance(value, tuple)), None)
 
 
-def first_of(cls: type[Any], kind: type[Any]) -> str:
-    """The first field of this kind: what an array of plain names or numbers asked for."""
+def first_of(cls: type[Any], kind: type[Any]) -> list[str]:
+    """The first field of this kind, if there is one: what an array of plain names or numbers asked for."""
     hints = get_type_hints(cls)
-    found: str = next(name for name in cls.__struct_fields__ if name != ERROR and hints[name] is kind)
-    return found
+    return [name for name in cls.__struct_fields__ if name != ERROR and kind in (hints[name], *get_args(hints[name]))][
+        :1
+    ]
