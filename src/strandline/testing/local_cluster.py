@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Protocol, Self
 
 from strandline.base.ids import parse_uuid
 from strandline.broker.config import NodeConfig, parse_properties
@@ -82,6 +82,21 @@ def is_port_free(port: int) -> bool:
         return True
 
 
+class Process(Protocol):
+    """What is used of `subprocess.Popen`."""
+
+    @property
+    def pid(self) -> int: ...
+
+    def poll(self) -> int | None: ...
+
+    def wait(self, timeout: float | None = None) -> int: ...
+
+    def send_signal(self, sig: int, /) -> None: ...
+
+    def kill(self) -> None: ...
+
+
 class NodeProcess:
     """One node: its folder, its ports and, while it runs, its process."""
 
@@ -94,7 +109,7 @@ class NodeProcess:
         self.controller_port = controller_port
         self.client = dict(client or {})  # how a client reaches it, besides its address
         self.metrics_port: int | None = None  # None: it serves no metrics
-        self.process: subprocess.Popen[bytes] | None = None
+        self.process: Process | None = None
         self.environment: dict[str, str] = {}  # besides that of this process
 
     @property

@@ -23,6 +23,9 @@ def pytest_configure(config: pytest.Config) -> None:
 @pytest.fixture(scope="session")
 def strandline_session(tmp_path_factory: pytest.TempPathFactory) -> Iterator["Session"]:
     """All clusters of this session, or of this worker of pytest-xdist."""
+    from strandline.testing.nursery import nursery
+
+    nursery()  # it imports what nodes need while this process imports the rest
     from strandline.testing.apart import Session
 
     session = Session(tmp_path_factory.mktemp("strandline"))

@@ -10,7 +10,8 @@ from pathlib import Path
 
 from strandline.security.protocols import SASL_SSL
 from strandline.testing.disk_faults import FAULT
-from strandline.testing.local_cluster import HOST, LocalCluster, NodeProcess, free_ports
+from strandline.testing.local_cluster import HOST, LocalCluster, NodeProcess, free_ports, uninterrupted
+from strandline.testing.nursery import nursery
 from strandline.testing.relays import Relays
 
 QUICK = {
@@ -52,6 +53,12 @@ class RelayedNode(NodeProcess):
     def answers(self) -> bool:
         """Can it, as far as its process goes?"""
         return self.running and not self.is_paused
+
+    def start(self) -> None:
+        assert not self.running
+        self.is_paused = False
+        with uninterrupted():
+            self.process = nursery().start(self.config_path, self.log_path, self.environment)
 
     def pause(self) -> None:
         super().pause()
@@ -99,6 +106,7 @@ class RelayedCluster(LocalCluster):
         return self.relays
 
     def lay_out(self) -> None:
+        nursery()  # imports while all this is written
         if self.relays is None:
             if self.secured is not None:
                 self.folder.mkdir(parents=True, exist_ok=True)
