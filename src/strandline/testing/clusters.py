@@ -33,7 +33,7 @@ from strandline.testing.watching.history import WatchedHistory
 SIZES = (1, 3, 5)
 STARTS_MAX = 3  # another program may take a port that was free
 TAKEN = "address already in use"
-EXPLAIN_S = 20.0
+EXPLAIN_S, EXPLAINED_MAX = 20.0, 3
 INTERNAL = "__"  # what the names of internal topics begin with
 
 
@@ -153,10 +153,11 @@ class Cluster(FaultCalls, AnswerCalls):
         return self.node(node).log_tail(lines)
 
     def explain(self) -> str:
-        """What `strandline explain` prints about the topics that are not healthy; empty if all are."""
-        states = partition_states(self.nodes, topic_names(anybody(self.nodes))).values()
+        """What `strandline explain` prints about topics of this test that are not healthy, at most `EXPLAINED_MAX`;
+        empty if all are healthy."""
+        states = partition_states(self.nodes, self.topics()).values()
         ill = [state.at.topic for state in states if state.leader < 0 or set(state.isr) != set(state.replicas)]
-        return "\n".join(self.explained(topic) for topic in dict.fromkeys(ill))
+        return "\n".join(self.explained(topic) for topic in list(dict.fromkeys(ill))[:EXPLAINED_MAX])
 
     def explained(self, topic: str) -> str:
         servers = ",".join(node.direct_address for node in self.nodes.relayed if node.answers)
