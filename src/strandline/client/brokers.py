@@ -24,6 +24,7 @@ class BrokerAt(Value, frozen=True):
     port: int
     is_fenced: bool = False
     config: ClientConfig = PLAIN  # how it is reached
+    rack: str | None = None
 
 
 class Silence(Value, frozen=True):
@@ -35,10 +36,17 @@ class Silence(Value, frozen=True):
 
 def brokers_of(bootstrap: Servers) -> dict[int, BrokerAt]:
     """All that are registered, by id, as any node knows them."""
-    config = config_of(bootstrap)
-    answer: DescribeClusterResponse = ask_any(config, DESCRIBE, DESCRIBE_VERSION)
+    return brokers_in(describe_cluster(bootstrap), config_of(bootstrap))
+
+
+def describe_cluster(bootstrap: Servers) -> DescribeClusterResponse:
+    answer: DescribeClusterResponse = ask_any(bootstrap, DESCRIBE, DESCRIBE_VERSION)
+    return answer
+
+
+def brokers_in(answer: DescribeClusterResponse, config: ClientConfig) -> dict[int, BrokerAt]:
     return {
-        row.broker_id: BrokerAt(row.broker_id, row.host, row.port, row.is_fenced, config)
+        row.broker_id: BrokerAt(row.broker_id, row.host, row.port, row.is_fenced, config, row.rack)
         for row in sorted(answer.brokers, key=lambda row: row.broker_id)
     }
 

@@ -1,7 +1,9 @@
 """Losses in words: the same ones for what an election would lose, and for what the ledger says was lost."""
 
 from datetime import UTC, datetime
+from typing import Any
 
+from strandline.client.admin.loss_ledger import METADATA, WITHDRAWN
 from strandline.metadata.losses import AT_MOST, EXACTLY, NO_END
 
 CERTAINTIES = {0: "unknown", AT_MOST: "at most", EXACTLY: "exactly"}
@@ -31,3 +33,30 @@ def when(time_ms: int) -> str:
     if time_ms < 0:
         return "(no time)"
     return datetime.fromtimestamp(time_ms / 1000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+# --- entries of the ledger, as `client.admin.loss_ledger.as_json` has them
+
+
+def line_of(row: dict[str, Any]) -> str:
+    what = range_words(row["start"], row["end"], row["certainty"])
+    epochs = f"epoch {row['old_epoch']} to {row['new_epoch']}"
+    place = f"{row['topic']}-{row['partition']}"
+    cause = f"{row['cause']}{repeated(row)}{acknowledged(row)}"
+    return f"{when(row['time_ms'])} {place}: {what}; {who(row)}, {epochs}; {cause}"
+
+
+def repeated(row: dict[str, Any]) -> str:
+    return f" ({row['count']} times, last at {when(row['last_time_ms'])})" if row["count"] > 1 else ""
+
+
+def acknowledged(row: dict[str, Any]) -> str:
+    if not row["acknowledged"]:
+        return ""
+    return f" [acknowledged by {row['acknowledged_by']} at {when(row['acknowledged_ms'])}]"
+
+
+def who(row: dict[str, Any]) -> str:
+    if row["where"] == WITHDRAWN:
+        return f"broker {row['replica']} left ISR and ELR"
+    return f"broker {row['replica']} was elected" if row["where"] == METADATA else f"broker {row['replica']}'s log"

@@ -1,7 +1,7 @@
 """What is wrong with a partition, why, what it waits for, and which ways there are out of it: facts in, findings out.
 
-Nothing is asked here (`cli.admin.explain` gathers the facts), and nothing is guessed: a broker that should answer and
-does not is a missing fact. A finding needs action if it stays as it is until somebody does something.
+Nothing is asked here (`diagnosis.explaining` gathers the facts), and nothing is guessed: a broker that should answer
+and does not is a missing fact. A finding needs action if it stays as it is until somebody does something.
 
   - A partition that nobody leads: `diagnosis.leaderless`.
   - One that is led, and has replicas out of sync: each is down, fenced, in a directory that is offline, on its way, or

@@ -11,13 +11,14 @@ from tests.unit.cli.recovery.facts import BROKERS, commands
 
 from strandline.base.errors import ErrorCode
 from strandline.cli.admin import transactions as command
-from strandline.cli.admin.explain import judge, lines_of
+from strandline.cli.admin.explain import lines_of
 from strandline.cli.admin.transaction_columns import DESCRIBED, HANGING, LISTED, PRODUCERS
 from strandline.cli.columns import line_of, table_of
 from strandline.client.admin.open_transactions import Found, Held
 from strandline.client.admin.partitions import PartitionState, Place
 from strandline.client.admin.transactions import Coordinated, Listed, ProducerAt, Uncertain
 from strandline.client.brokers import Silence
+from strandline.diagnosis.explaining import judge
 from strandline.diagnosis.situation import ACTION, HEALTHY, MISSING, Facts, Finding, status_of
 from strandline.diagnosis.transactions import coordinated_json, hanging_json, held_json, listed_json, producer_json
 from strandline.txn.transaction import NEVER_TIMES_OUT

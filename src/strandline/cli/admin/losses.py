@@ -15,8 +15,6 @@ from strandline.cli.connect import HERE, Json, OfCluster, fail
 from strandline.cli.show import Column, Fitted, draw
 from strandline.client.admin.loss_acknowledgement import acknowledgement, seen_losses
 from strandline.client.admin.loss_ledger import (
-    METADATA,
-    WITHDRAWN,
     Ledger,
     as_json,
     ask_ledger,
@@ -27,7 +25,7 @@ from strandline.client.admin.loss_ledger import (
 from strandline.client.admin.partitions import pages, parse_place
 from strandline.client.ask import Servers, ask_any
 from strandline.client.brokers import brokers_of, may_describe_cluster
-from strandline.diagnosis.loss_words import CERTAINTIES, range_words, records, when
+from strandline.diagnosis.loss_words import CERTAINTIES, acknowledged, line_of, records, repeated, when, who
 from strandline.metadata.losses import EXACTLY, NO_END
 from strandline.wire.messages.own.describe_losses import Loss
 
@@ -158,32 +156,8 @@ def summary(rows: list[dict[str, Any]], ledger: Ledger, exactly_lost_records: in
     return f"{total}: {text}{copies if missing_copies else ''}{unknown if loose else ''}"
 
 
-def line_of(row: dict[str, Any]) -> str:
-    what = range_words(row["start"], row["end"], row["certainty"])
-    epochs = f"epoch {row['old_epoch']} to {row['new_epoch']}"
-    place = f"{row['topic']}-{row['partition']}"
-    cause = f"{row['cause']}{repeated(row)}{acknowledged(row)}"
-    return f"{when(row['time_ms'])} {place}: {what}; {who(row)}, {epochs}; {cause}"
-
-
 def counted(entries: int, kind: str = "") -> str:
     return f"{entries} {kind}entr{'y' if entries == 1 else 'ies'}"
-
-
-def repeated(row: dict[str, Any]) -> str:
-    return f" ({row['count']} times, last at {when(row['last_time_ms'])})" if row["count"] > 1 else ""
-
-
-def acknowledged(row: dict[str, Any]) -> str:
-    if not row["acknowledged"]:
-        return ""
-    return f" [acknowledged by {row['acknowledged_by']} at {when(row['acknowledged_ms'])}]"
-
-
-def who(row: dict[str, Any]) -> str:
-    if row["where"] == WITHDRAWN:
-        return f"broker {row['replica']} left ISR and ELR"
-    return f"broker {row['replica']} was elected" if row["where"] == METADATA else f"broker {row['replica']}'s log"
 
 
 def table_of(rows: list[dict[str, Any]]) -> Fitted:

@@ -12,9 +12,11 @@ from msgspec.structs import replace
 from tests.receiving import receive
 
 from strandline.base.errors import ErrorCode as E
-from strandline.cli.admin.leader_election import entry_for, outcome_lines, plans_of, rows_of, wanted_of, why
+from strandline.cli.admin.leader_election import wanted_of
 from strandline.client.admin.partitions import PartitionState, Place
 from strandline.client.admin.replica_logs import ReplicaLog
+from strandline.client.errors import BadOption
+from strandline.diagnosis.electing import entry_for, outcome_lines, plans_of, rows_of, why
 from strandline.diagnosis.election_plan import Kind, plan_election
 from strandline.wire.frame import encode_response
 from strandline.wire.messages.own.describe_losses import Loss
@@ -114,14 +116,10 @@ def test_a_designation_of_all_partitions_or_without_a_leader_is_refused(capsys: 
 
 
 @pytest.mark.parametrize("kind", [Kind.DESIGNATION, Kind.LONGEST_LOG_BALANCED, Kind.LONGEST_LOG_AGGRESSIVE])
-def test_what_only_our_own_nodes_know_is_not_asked_of_another_program(
-    kind: Kind, capsys: pytest.CaptureFixture[str]
-) -> None:
-    with another_program() as server:
-        with pytest.raises(SystemExit) as ended:
-            plans_of(server, kind, {T0: 1})
-        assert ended.value.code == 2
-        assert f"this cluster does not know elections of type {kind.name.lower()}" in capsys.readouterr().err
+def test_what_only_our_own_nodes_know_is_not_asked_of_another_program(kind: Kind) -> None:
+    with another_program() as server, pytest.raises(BadOption) as refused:
+        plans_of(server, kind, {T0: 1})
+    assert refused.value.problem.startswith(f"this cluster does not know elections of type {kind.name.lower()}")
 
 
 def test_an_answer_says_elected_not_needed_or_what_is_wrong() -> None:

@@ -8,11 +8,11 @@ from msgspec.structs import replace
 
 from strandline.base.errors import ErrorCode
 from strandline.cli.admin import losses as command
-from strandline.cli.admin.losses import line_of, summary
+from strandline.cli.admin.losses import summary
 from strandline.client.admin.loss_acknowledgement import acknowledgement, seen_losses
 from strandline.client.admin.loss_ledger import Entry, as_json, entries, exactly_lost, merged, missing_copies
 from strandline.client.brokers import Silence
-from strandline.diagnosis.loss_words import range_words
+from strandline.diagnosis.loss_words import line_of, range_words
 from strandline.metadata.acknowledgements import id_of
 from strandline.metadata.losses import AT_MOST, EXACTLY, NO_END, UNKNOWN
 from strandline.wire.messages.own.describe_losses import DescribeLossesResponse, Loss

@@ -6,11 +6,12 @@ import pytest
 from msgspec.structs import replace
 from tests.unit.cli.recovery.facts import ALL, AT, BROKERS, DOWN, ELECT, commands, costs, leaderless, one
 
-from strandline.cli.admin.explain import as_json, is_healthy, judge, lines_of, max_status
+from strandline.cli.admin.explain import lines_of
 from strandline.client.admin.behind import Behind
 from strandline.client.admin.loss_ledger import WITHDRAWN, Ledger
 from strandline.client.admin.partitions import PartitionState, Place
 from strandline.client.admin.replica_logs import LogReport, ReplicaLog, Unasked
+from strandline.diagnosis.explaining import as_json, is_healthy, judge, max_status
 from strandline.diagnosis.ledger_facts import LedgerEntries, written
 from strandline.diagnosis.replica_logs import words
 from strandline.diagnosis.situation import (
