@@ -12,6 +12,7 @@ ADMIN, GROUPS, RECORDS, NODES, LAB, SECURITY, SHELL = (
 )
 COMMANDS = {
     "up": (f"{NODES}.up:up", "Run a cluster on this machine until Ctrl-C."),
+    "console": (f"{NODES}.console:console", "Show a cluster in the browser."),
     "node": (f"{NODES}.node:node", "Run one node until SIGTERM or Ctrl-C."),
     "format": (f"{NODES}.format:format_storage", "Prepare a node's log directories."),
     "random-uuid": (f"{NODES}.format:random_uuid", "Print a new cluster id."),

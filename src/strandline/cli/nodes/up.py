@@ -6,10 +6,10 @@ import signal
 import sys
 import time
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 from rich.console import Console, Group
@@ -17,9 +17,11 @@ from rich.live import Live
 from rich.text import Text
 
 from strandline.base.ports import DiskError
+from strandline.base.value import Value
 from strandline.cli.admin.topics import table_of
 from strandline.cli.connect import BOOTSTRAP_VARIABLE, DEFAULT_BOOTSTRAP, fail
 from strandline.cli.nodes.client_settings import greeting
+from strandline.cli.nodes.console import AllowChanges, lines_of, opened
 from strandline.cli.show import Column, Fitted
 from strandline.cli.signals import interrupted_by_signals
 from strandline.client.admin.partitions import PartitionState, pages, states_of
@@ -39,8 +41,11 @@ from strandline.testing.cluster_folder import (
     running,
 )
 from strandline.testing.local_cluster import HOST, PATIENCE_S, LocalCluster, NodeProcess, StartFailed
-from strandline.testing.secured import ALICE, PREFIX, SecuredFolder, was_made_secure
+from strandline.testing.secured import ADMIN, ALICE, PREFIX, SecuredFolder, was_made_secure
 from strandline.wire.frame import Malformed
+
+if TYPE_CHECKING:  # the extra may not be installed
+    from strandline.console.serving import Serving
 
 REFRESH_S = 1.0
 TOPIC_ROWS_MAX = 30
@@ -56,6 +61,8 @@ def up(
     dir: Path = Path("strandline-data"),  # noqa: A002  # the option's name
     port: int = 9092,
     secure: Annotated[bool, Parameter(negative="")] = False,
+    console: Annotated[bool, Parameter(negative="")] = False,
+    allow_changes: AllowChanges = False,
 ) -> int:
     """Run a cluster on this machine until Ctrl-C, which shuts it down in order. A second Ctrl-C kills it.
 
@@ -73,9 +80,13 @@ def up(
     secure
         with TLS, SASL (SCRAM-SHA-512) and ACLs: makes certificates, the users admin and alice, and prints how clients
         connect. A folder that was made so stays so
+    console
+        show it in the browser too: prints the address, which has the first port that is left
     """
     interrupted_by_signals()
-    console = Console()
+    if allow_changes and not console:
+        fail("--allow-changes is for --console", status=2)
+    terminal = Console()
     folder = dir.absolute()
     try:
         refuse_running(folder)
@@ -93,13 +104,13 @@ def up(
         )
         refuse_busy_ports(cluster)
         lock = taken(folder)
-        with console.status("waiting for nodes of an earlier `strandline up` to stop"):
+        with terminal.status("waiting for nodes of an earlier `strandline up` to stop"):
             await_leftovers(cluster)
         refuse_busy_ports(cluster)
     except Occupied as refused:
         fail(refused.problem, refused.advice)
     try:
-        return run(cluster, console)
+        return run(cluster, terminal, ConsoleWanted(port + 3 * count, allow_changes) if console else None)
     finally:
         os.close(lock)
 
@@ -148,10 +159,15 @@ def taken(folder: Path) -> int:
         return fail(f"the cluster's folder cannot be used: {error}", "name another with --dir")
 
 
-def run(cluster: LocalCluster, console: Console) -> int:
+class ConsoleWanted(Value, frozen=True):
+    port: int
+    allow_changes: bool
+
+
+def run(cluster: LocalCluster, console: Console, browser: ConsoleWanted | None = None) -> int:
     """Start, show and stop it; the exit status."""
     try:
-        return run_in_order(cluster, console)
+        return run_in_order(cluster, console, browser)
     except KeyboardInterrupt:
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, signal.SIG_IGN)
@@ -160,7 +176,7 @@ def run(cluster: LocalCluster, console: Console) -> int:
         return INTERRUPTED
 
 
-def run_in_order(cluster: LocalCluster, console: Console) -> int:
+def run_in_order(cluster: LocalCluster, console: Console, browser: ConsoleWanted | None) -> int:
     started = time.monotonic()
     try:
         cluster.start()
@@ -174,7 +190,10 @@ def run_in_order(cluster: LocalCluster, console: Console) -> int:
     try:
         console.print(f"ready after {time.monotonic() - started:.1f} s; data in {cluster.folder}", soft_wrap=True)
         greet(cluster, console)
-        watch(cluster, console)
+        with ExitStack() as serving:
+            if browser is not None:
+                serving.enter_context(shown_in_browser(cluster, console, browser))
+            watch(cluster, console)
     except KeyboardInterrupt:
         pass
     except BrokenPipeError:
@@ -192,6 +211,22 @@ def greet(cluster: LocalCluster, console: Console) -> None:
     for command in hints(cluster.nodes[0].address, cluster.secured):
         console.print(f"  {command}", soft_wrap=True, highlight=False)
     console.print()
+
+
+def shown_in_browser(cluster: LocalCluster, console: Console, wanted: ConsoleWanted) -> "Serving":
+    """Without it the cluster runs on, so that a port that is taken ends it in order."""
+    options = f" --bootstrap-server {cluster.bootstrap}"
+    if cluster.secured is not None:
+        options += f" --command-config {shlex.quote(str(cluster.secured.properties_path(ADMIN)))}"
+    try:
+        serving = opened(config_of(cluster.bootstrap, cluster.client), options, HOST, wanted.port, wanted.allow_changes)
+    except SystemExit:
+        stop_all(cluster)
+        raise
+    for line in lines_of(serving, wanted.allow_changes):
+        console.print(line, soft_wrap=True, highlight=False, markup=False)
+    console.print()
+    return serving
 
 
 def hints(address: str, secured: SecuredFolder | None = None) -> list[str]:

@@ -1,0 +1,38 @@
+"""What a view is made of: what it shows live, what it asks for, and what it changes."""
+
+from collections.abc import Callable, Mapping
+
+from msgspec import Struct
+
+from strandline.base.value import Value
+from strandline.console.facts import Facts, Observed
+from strandline.console.table import Json, Rows
+
+Query = Mapping[str, str]
+
+
+class Channel(Value, frozen=True):
+    """Rows that browsers keep up to date: a pure function of the facts, made anew when one of them comes in."""
+
+    name: str
+    of: tuple[str, ...]  # the sources (`console.facts`) whose facts it needs
+    rows: Callable[[Facts], Rows]
+
+
+class Change(Value, frozen=True):
+    """Something that the console does to the cluster. The plan says what it would do, and changes nothing.
+
+    Both are given what is wanted, decoded as `wanted`. They raise StrandlineError if the cluster refuses.
+    """
+
+    wanted: type[Struct]
+    plan: Callable[[Observed, Struct], Json]
+    make: Callable[[Observed, Struct], Json]
+
+
+class View(Value, frozen=True):
+    name: str  # also of its module in static/views
+    title: str
+    channels: tuple[Channel, ...] = ()
+    reads: Mapping[str, Callable[[Observed, Query], Json]] = {}  # what it asks for when a user opens something
+    changes: Mapping[str, Change] = {}

@@ -1,0 +1,45 @@
+"""One cluster, one console and one browser for all tests of a module."""
+
+from collections.abc import Iterator
+
+import pytest
+from tests.worlds import QUICK
+
+from strandline.testing.local_cluster import LocalCluster
+
+pytest.importorskip("playwright", reason="playwright is not installed: make setup")
+
+from playwright.sync_api import Browser  # it may not be installed
+from tests.console.browsing import CHROMIUM, WHY_NOT, Window, chromium, console_of, window  # as above
+
+from strandline.console.serving import Serving  # as above
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    if CHROMIUM is None:
+        pytest.skip(WHY_NOT)
+    with chromium() as browser:
+        yield browser
+
+
+@pytest.fixture(scope="module")
+def cluster(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCluster]:
+    """Three nodes, which the tests of the module may stop and start."""
+    with LocalCluster(tmp_path_factory.mktemp("console"), 3, properties=QUICK) as cluster:
+        yield cluster
+
+
+@pytest.fixture(scope="module")
+def serving(cluster: LocalCluster) -> Iterator[Serving]:
+    """A console that may change the cluster."""
+    with console_of(cluster, allow_changes=True) as serving:
+        yield serving
+
+
+@pytest.fixture
+def shown(browser: Browser, serving: Serving) -> Iterator[Window]:
+    """A page of its own. Whatever the browser complains about in it fails the test."""
+    with window(browser, serving) as shown:
+        yield shown
+        assert shown.complaints == []
