@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, ConsoleMessage, Page, sync_playwright
+from playwright.sync_api import Browser, ConsoleMessage, Page, expect, sync_playwright
 
 from strandline.client.ask import config_of
 from strandline.console.serving import Serving
@@ -15,6 +15,7 @@ CHROMIUM = shutil.which("chromium")
 WHY_NOT = "Chromium is not installed: apt-get install chromium"
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"]  # root has no sandbox
 PATIENCE_MS = 20_000
+expect.set_options(timeout=PATIENCE_MS)
 
 
 @contextmanager

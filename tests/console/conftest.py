@@ -1,4 +1,4 @@
-"""One cluster, one console and one browser for all tests of a module."""
+"""One cluster, one console and one browser for all tests of this folder."""
 
 from collections.abc import Iterator
 
@@ -14,8 +14,10 @@ from tests.console.browsing import CHROMIUM, WHY_NOT, Window, chromium, console_
 
 from strandline.console.serving import Serving  # as above
 
+PROPERTIES = {**QUICK, "replica.high.watermark.checkpoint.interval.ms": "100"}
 
-@pytest.fixture(scope="module")
+
+@pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
     if CHROMIUM is None:
         pytest.skip(WHY_NOT)
@@ -23,14 +25,14 @@ def browser() -> Iterator[Browser]:
         yield browser
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def cluster(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCluster]:
-    """Three nodes, which the tests of the module may stop and start."""
-    with LocalCluster(tmp_path_factory.mktemp("console"), 3, properties=QUICK) as cluster:
+    """Three nodes, which tests stop and start again."""
+    with LocalCluster(tmp_path_factory.mktemp("console"), 3, properties=PROPERTIES) as cluster:
         yield cluster
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def serving(cluster: LocalCluster) -> Iterator[Serving]:
     """A console that may change the cluster."""
     with console_of(cluster, allow_changes=True) as serving:

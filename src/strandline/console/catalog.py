@@ -2,5 +2,6 @@
 
 from strandline.console.view import View
 from strandline.console.views.cluster import CLUSTER
+from strandline.console.views.partitions import PARTITIONS
 
-VIEWS: tuple[View, ...] = (CLUSTER,)
+VIEWS: tuple[View, ...] = (CLUSTER, PARTITIONS)

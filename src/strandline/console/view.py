@@ -1,6 +1,7 @@
 """What a view is made of: what it shows live, what it asks for, and what it changes."""
 
 from collections.abc import Callable, Mapping
+from typing import Any
 
 from msgspec import Struct
 
@@ -26,8 +27,8 @@ class Change(Value, frozen=True):
     """
 
     wanted: type[Struct]
-    plan: Callable[[Observed, Struct], Json]
-    make: Callable[[Observed, Struct], Json]
+    plan: Callable[[Observed, Any], Json]
+    make: Callable[[Observed, Any], Json]
 
 
 class View(Value, frozen=True):
