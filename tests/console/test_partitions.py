@@ -3,29 +3,15 @@
 from collections.abc import Iterator
 
 import pytest
-from confluent_kafka import Producer
-from confluent_kafka.admin import NewTopic
-from playwright.sync_api import Page, expect
+from playwright.sync_api import expect
 from tests.cluster.commanding import strandline
-from tests.cluster.driving import admin_of, create, isr_of, leads, partition_of, quiet, until
+from tests.cluster.driving import create, leads
 from tests.console.browsing import Window
+from tests.console.scenes import bring_back, lose_the_leader, produce
 
 from strandline.testing.local_cluster import LocalCluster
 
 pytestmark = [pytest.mark.cluster, pytest.mark.xdist_group("console")]
-
-
-def produce(cluster: LocalCluster, topic: str, count: int) -> None:
-    producer = Producer(quiet(cluster.bootstrap, acks="all"))
-    for number in range(count):
-        producer.produce(topic, b"%d" % number, partition=0)
-    assert producer.flush(20) == 0
-
-
-def cell(page: Page, partition: str, column: str) -> str:
-    titles = page.locator(".grid thead th").all_inner_texts()
-    at = next(index for index, title in enumerate(titles) if title.startswith(column))
-    return page.locator(".grid tbody tr", has_text=partition).locator("td").nth(at).inner_text()
 
 
 def test_the_table_is_filtered_and_leads_to_one_partition_whose_bars_move(shown: Window, cluster: LocalCluster) -> None:
@@ -61,29 +47,9 @@ def test_the_arrow_keys_go_from_row_to_row_and_enter_opens_a_partition(shown: Wi
 
 @pytest.fixture
 def leaderless(cluster: LocalCluster) -> Iterator[str]:
-    """Broker 2 alone has the last five records, and is down; 3 has the ten before them."""
-    topic = "lost"
-    admin = admin_of(cluster)
-    new = NewTopic(topic, 1, replica_assignment=[[2, 3]], config={"min.insync.replicas": "1"})
-    admin.create_topics([new])[topic].result(15)
-    until(lambda: leads(cluster, topic) == 2)
-    produce(cluster, topic, 10)
-    cluster.node(3).pause()
-    until(lambda: isr_of(cluster, topic) == {2})
-    produce(cluster, topic, 5)
-    checkpoint = cluster.node(2).data_path / "replication-offset-checkpoint"
-    until(lambda: f"{topic} 0 15\n" in checkpoint.read_text())
-    cluster.node(2).kill()
-    cluster.node(3).resume()
-
-    def is_lost() -> bool:
-        state = partition_of(cluster, topic)
-        return state is not None and state.leader_id < 0 and tuple(state.offline_replicas) == (2,)
-
-    until(is_lost, 40)
-    yield topic
-    cluster.node(2).start()
-    until(lambda: isr_of(cluster, topic) == {2, 3}, 40)
+    lose_the_leader(cluster, "lost")
+    yield "lost"
+    bring_back(cluster, "lost")
     assert strandline("losses", "--acknowledge", "--bootstrap-server", cluster.bootstrap).returncode == 0
 
 
@@ -116,3 +82,21 @@ def test_an_election_by_hand_goes_from_its_plan_over_a_confirmation_to_the_ledge
     expect(page.get_by_label("History")).to_contain_text("nobody led")
     expect(page.get_by_label("History")).to_contain_text("broker 3 led in epoch")
     assert leads(cluster, leaderless) == 3
+
+    page = shown.open("losses")
+    expect(page.get_by_label("Summary")).to_contain_text("The ledger has 1 entry; 1 not acknowledged.")
+    expect(page.get_by_label("Summary")).to_contain_text("Broker 2 was not asked: it does not run")
+    expect(page.get_by_label("Timeline")).to_contain_text("The cluster")
+    page.get_by_role("link", name="lost-0").click()
+    expect(page.get_by_label("Timeline")).to_contain_text("Partition lost-0")
+    expect(page.get_by_label("Offsets").get_by_role("img")).to_have_attribute(
+        "aria-label", "ranges of offsets of lost-0: at most what was committed from offset 10 on"
+    )
+    assert shown.violations() == []
+    page.get_by_role("button", name="Acknowledge those of lost").click()
+    expect(box).to_contain_text("at most what was committed from offset 10 on")
+    box.get_by_role("button", name="Acknowledge").click()
+    expect(page.get_by_label("Summary")).to_contain_text("The ledger has 1 entry; 0 not acknowledged.")
+    expect(page.locator(".grid tbody tr", has_text="lost-0")).to_have_count(0)
+    page.get_by_label("acknowledged ones too").check()
+    expect(page.locator(".grid tbody tr", has_text="lost-0")).to_have_count(1)

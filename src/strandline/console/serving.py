@@ -7,12 +7,14 @@ from collections.abc import Callable
 from typing import Any
 
 import uvicorn
+from msgspec.structs import replace
 
 from strandline.client.config import ClientConfig
 from strandline.console.app import Console, Settings
 from strandline.console.facts import Observed
 from strandline.console.guard import Secrets, is_loopback
 
+CLIENT_ID = "strandline-console"  # as brokers and the loss ledger name it
 STOP_S = 2  # for answers that are on their way
 
 
@@ -32,7 +34,10 @@ class Serving(uvicorn.Server):
         """`options`: what a command needs to reach the cluster; port 0: any that is free. `report` gets a line for
         each change."""
         self.secrets = Secrets.new()
-        self.console = Console(Observed(cluster, options), Settings(self.secrets, host, allow_changes, report))
+        self.console = Console(
+            Observed(replace(cluster, client_id=CLIENT_ID), options),
+            Settings(self.secrets, host, allow_changes, report),
+        )
         self.socket = bound(host, port)
         self.is_local = is_loopback(host)
         self.thread: threading.Thread | None = None

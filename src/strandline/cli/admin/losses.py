@@ -1,9 +1,6 @@
 """`strandline losses`: acknowledged records that were lost, or may be; and whether all brokers answered."""
 
-import getpass
 import json
-import os
-import socket
 import sys
 from typing import Annotated, Any
 
@@ -13,7 +10,8 @@ from msgspec.structs import replace
 from strandline.base.errors import ErrorCode
 from strandline.cli.connect import HERE, Json, OfCluster, fail
 from strandline.cli.show import Column, Fitted, draw
-from strandline.client.admin.loss_acknowledgement import acknowledgement, seen_losses
+from strandline.client.admin.loss_acknowledgement import acknowledge as acknowledge_losses
+from strandline.client.admin.loss_acknowledgement import acknowledgement
 from strandline.client.admin.loss_ledger import (
     Ledger,
     as_json,
@@ -30,7 +28,6 @@ from strandline.metadata.losses import EXACTLY, NO_END
 from strandline.wire.messages.own.describe_losses import Loss
 
 NOTHING_LOST, LOST, INCOMPLETE = 0, 2, 3
-ACKNOWLEDGE_S = 35.0  # longer than the broker tries
 
 
 def losses(
@@ -64,9 +61,7 @@ def losses(
     if topic is not None and not chosen and not is_there(cluster.config, topic, index):
         fail(f"{place} does not exist, and is not in the ledger", "`strandline topics list` names the topics")
     if acknowledge:
-        unseen = [loss for loss in chosen if loss not in ledger.acknowledged]
-        for request in seen_losses(unseen):
-            ask_any(cluster.config, replace(request, asked_by=operator()), 0, ACKNOWLEDGE_S)
+        acknowledge_losses(cluster.config, [loss for loss in chosen if loss not in ledger.acknowledged])
     open_entries = print_entries(ledger, chosen, len(brokers), json_output, show_all or json_output, acknowledge)
     if not ledger.is_complete:
         return INCOMPLETE
@@ -93,15 +88,6 @@ def print_entries(
         if acknowledge and open_rows:
             print(f"{counted(len(open_rows))} {'is' if len(open_rows) == 1 else 'are'} acknowledged now")
     return len(open_rows)
-
-
-def operator() -> str:
-    """Who asks, as this machine names him."""
-    try:
-        user = getpass.getuser()
-    except (KeyError, OSError, ImportError):  # a user without a name
-        user = str(os.getuid())
-    return f"{user}@{socket.gethostname()}"
 
 
 def gaps_of(ledger: Ledger) -> dict[str, Any]:

@@ -1,13 +1,36 @@
 """Entries of the loss ledger that an operator has seen: which those are, and what says so to the controller."""
 
+import getpass
+import os
+import socket
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 
+from msgspec.structs import replace
+
 from strandline.base.ids import Uuid
 from strandline.client.admin.loss_ledger import Entry
+from strandline.client.ask import Servers, ask_any
 from strandline.metadata.acknowledgements import Acknowledged, id_of
 from strandline.wire.messages.own.acknowledge_losses import ENTRIES_MAX, AcknowledgeLossesRequest, SeenLosses
 from strandline.wire.messages.own.describe_losses import Loss
+
+ACKNOWLEDGE_S = 35.0  # longer than the broker tries
+
+
+def acknowledge(bootstrap: Servers, losses: Iterable[Loss]) -> None:
+    """Have it recorded in the metadata log that this operator has seen them."""
+    for request in seen_losses(losses):
+        ask_any(bootstrap, replace(request, asked_by=operator()), 0, ACKNOWLEDGE_S)
+
+
+def operator() -> str:
+    """Who asks, as this machine names him."""
+    try:
+        user = getpass.getuser()
+    except (KeyError, OSError, ImportError):  # a user without a name
+        user = str(os.getuid())
+    return f"{user}@{socket.gethostname()}"
 
 
 def acknowledgement(entry: Entry, acknowledged: Mapping[Loss, Acknowledged]) -> Acknowledged | None:

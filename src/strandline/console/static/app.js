@@ -43,6 +43,7 @@ async function show() {
   const module = await import(`./views/${view.name}.js`);
   if (turn !== opening) return; // somebody went on meanwhile
   open?.close?.();
+  for (const dialog of document.querySelectorAll("dialog")) dialog.close();
   open = null;
   main.replaceChildren();
   navigate(view.name);

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from strandline.base.errors import ErrorCode
 from strandline.cli.admin import losses as command
 from strandline.cli.admin.losses import summary
+from strandline.client.admin import loss_acknowledgement
 from strandline.client.admin.loss_acknowledgement import acknowledgement, seen_losses
 from strandline.client.admin.loss_ledger import Entry, as_json, entries, exactly_lost, merged, missing_copies
 from strandline.client.brokers import Silence
@@ -215,7 +216,7 @@ def show_of(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch,
     monkeypatch.setattr(command, "brokers_of", lambda _: {1: None})
     monkeypatch.setattr(command, "may_describe_cluster", lambda _: True)
     monkeypatch.setattr(command, "ask_ledger", lambda *_: merged({1: answer_of(1, *found)}))
-    monkeypatch.setattr(command, "ask_any", lambda _, request, *__: asked.append(request))
+    monkeypatch.setattr(loss_acknowledgement, "ask_any", lambda _, request, *__: asked.append(request))
     status = command.losses(**flags)
     return status, capsys.readouterr().out.splitlines(), asked
 

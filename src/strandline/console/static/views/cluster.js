@@ -3,6 +3,7 @@
 import { h, patch } from "../base/dom.js";
 import { live } from "../base/live.js";
 import { number } from "../base/words.js";
+import { fact } from "../parts/notes.js";
 
 export function open(root) {
   const update = () => live.has("summary") && patch(root, ...page());
@@ -71,7 +72,7 @@ function card(node, nodes) {
 const behind = (node) => (node.metadata_behind > 0 ? `, ${number(node.metadata_behind)} behind` : "");
 const share = (part) => h("i", { style: { width: `${Math.round(part * 100)}%` } });
 const chip = (level) => h("span", { class: `chip ${level}` }, level);
-const fact = (name, ...value) => [h("dt", {}, name), h("dd", {}, ...value)];
+
 
 function quorum(found) {
   if (!found) return "unknown";

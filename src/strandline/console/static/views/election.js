@@ -15,10 +15,13 @@ export async function electionDialog(at, election) {
   }
 }
 
+/** What stands above them already is left out. */
+const details = (texts) => texts.slice(1).filter((text) => !text.startsWith("  lost: "));
+
 function planned(box, wanted, found) {
   const place = `${wanted.topic}-${wanted.partition}`;
   const lost = found.lost.length ? h("ul", {}, found.lost.map((text) => h("li", { class: text === "nothing" ? null : "problem" }, text))) : null;
-  const content = [h("p", {}, h("strong", {}, found.headline ?? found.lines[0])), lost ? [h("p", {}, "Lost:"), lost] : null, lines(found.lines, "The plan")];
+  const content = [h("p", {}, h("strong", {}, found.headline ?? found.lines[0])), lost ? [h("p", {}, "Lost:"), lost] : null, lines(details(found.lines), "The plan")];
   if (!session.allow_changes) {
     content.push(h("p", { class: "hint" }, "This console is read-only. Start it with --allow-changes to hold the election, or use the command."));
     box.show(...content.flat().filter(Boolean));

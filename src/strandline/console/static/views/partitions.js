@@ -94,8 +94,8 @@ const COLUMNS = [
   { key: "epoch", title: "Epoch", width: "76px", number: true, wide: true, value: (row) => row.leader_epoch },
   { key: "isr", title: "ISR", width: "100px", wide: true, value: (row) => list(row.isr) },
   { key: "elr", title: "ELR", width: "70px", wide: true, value: (row) => list(row.elr) },
-  { key: "known", title: "LastKnownElr", width: "116px", wide: true, value: (row) => list(row.last_known_elr) },
-  { key: "hw", title: "High watermark", width: "130px", number: true, wide: true, value: (row) => log(row)?.high_watermark ?? -1, cell: (row) => number(log(row)?.high_watermark) },
+  { key: "known", title: "LastKnownElr", width: "126px", wide: true, value: (row) => list(row.last_known_elr) },
+  { key: "hw", title: "High watermark", width: "142px", number: true, wide: true, value: (row) => log(row)?.high_watermark ?? -1, cell: (row) => number(log(row)?.high_watermark) },
   { key: "ends", title: "Log ends", width: "110px", wide: true, value: (row) => log(row)?.high_watermark ?? -1, cell: (row) => brief(log(row)) },
 ];
 
