@@ -6,21 +6,16 @@ from typing import Annotated, Any
 from cyclopts import App, Parameter
 
 from strandline.base.errors import ErrorCode
-from strandline.cli.admin.partitions_file import by_topic, format_assignment, read_partitions
+from strandline.cli.admin.partitions_file import format_assignment, read_partitions
 from strandline.cli.connect import HERE, Json, OfCluster, fail
 from strandline.cli.show import Column, Fitted, show_rows
-from strandline.client.admin.behind import METADATA_VERSION, Behind, out_of_sync
+from strandline.client.admin.behind import METADATA_VERSION
+from strandline.client.admin.partitions import Place
+from strandline.client.admin.replicas.reassignments import alter_moves
+from strandline.client.admin.replicas.reassignments import list_moves as moves_now
 from strandline.client.ask import Servers, ask_any
-from strandline.diagnosis.behind import as_json, from_json, of_replicas, words
-from strandline.wire.messages.topics.alter_partition_reassignments import (
-    AlterPartitionReassignmentsRequest,
-    ReassignablePartition,
-    ReassignableTopic,
-)
-from strandline.wire.messages.topics.list_partition_reassignments import (
-    ListPartitionReassignmentsRequest,
-    OngoingPartitionReassignment,
-)
+from strandline.diagnosis.behind import from_json, move_json, words
+from strandline.wire.messages.topics.list_partition_reassignments import ListPartitionReassignmentsRequest
 from strandline.wire.messages.topics.metadata import MetadataRequest, MetadataRequestTopic
 
 app = App(name="reassignments", help="Move partitions to other brokers; list and cancel moves.")
@@ -32,10 +27,7 @@ def list_moves(*, cluster: OfCluster = HERE, json_output: Json = False) -> None:
 
     The leader counts how far a replica is behind at its last fetch, in offsets and in bytes of the leader's log.
     """
-    answer = ask_any(cluster.config, ListPartitionReassignmentsRequest(), 0)
-    moves = [(topic.name, row) for topic in answer.topics for row in topic.partitions]
-    reported = out_of_sync(cluster.config, [(name, row.partition_index) for name, row in moves]) if moves else {}
-    rows = [row_of(name, move, reported[name, move.partition_index]) for name, move in moves]
+    rows = [move_json(move) for move in moves_now(cluster.config)]
     if rows or json_output:
         show_rows(rows, json_output, table_of, line_of)
     else:
@@ -93,45 +85,14 @@ def cancel(reassignment_json_file: Path, /, *, cluster: OfCluster = HERE) -> Non
 
 
 def alter(bootstrap: Servers, rows: list[dict[str, Any]], done: str) -> None:
-    topics = tuple(
-        ReassignableTopic(
-            name=name,
-            partitions=tuple(
-                ReassignablePartition(
-                    partition_index=row["partition"],
-                    replicas=None if row["replicas"] is None else tuple(row["replicas"]),
-                )
-                for row in group
-            ),
-        )
-        for name, group in by_topic(rows).items()
-    )
-    answer = ask_any(bootstrap, AlterPartitionReassignmentsRequest(topics=topics), 1)
-    wanted = {(row["topic"], row["partition"]): row["replicas"] for row in rows}
-    failed = []
-    for topic in answer.responses:
-        for result in topic.partitions:
-            name = f"{topic.name}-{result.partition_index}"
-            if result.error_code:
-                failed.append(f"{name}: {result.error_message or ErrorCode(result.error_code).name}")
-                continue
-            replicas = wanted[topic.name, result.partition_index]
-            print(f"{name} {done}{'' if replicas is None else f' {replicas}'}")
+    wanted = {Place(row["topic"], row["partition"]): row["replicas"] for row in rows}
+    results = alter_moves(bootstrap, wanted)
+    for at, why in results.items():
+        if why is None:
+            print(f"{at} {done}{'' if wanted[at] is None else f' {wanted[at]}'}")
+    failed = [f"{at}: {why}" for at, why in results.items() if why is not None]
     if failed:
         fail("; ".join(failed), "`strandline reassignments list` shows what moves")
-
-
-def row_of(topic: str, move: OngoingPartitionReassignment, reported: dict[int, Behind] | str) -> dict[str, Any]:
-    staying = [node for node in move.replicas if node not in move.removing_replicas]
-    return {
-        "topic": topic,
-        "partition": move.partition_index,
-        "replicas": [node for node in move.replicas if node not in move.adding_replicas],
-        "adding": list(move.adding_replicas),
-        "removing": list(move.removing_replicas),
-        "waits_for": move.waits_for,
-        "behind": [as_json(behind) for behind in of_replicas(reported, staying)],
-    }
 
 
 def line_of(row: dict[str, Any]) -> str:

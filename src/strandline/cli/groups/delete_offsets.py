@@ -7,13 +7,14 @@ import json
 import sys
 
 from strandline.cli.connect import HERE, Json, OfCluster, fail
-from strandline.cli.groups.choosing import Ids, Topics, described, places_in, scope_of
+from strandline.cli.groups.choosing import Ids, Topics, described
 from strandline.cli.groups.columns import DELETED_OFFSETS, show_groups
 from strandline.cli.groups.executing import DryRun, Execute, check_one, show_unchanged, warn
 from strandline.cli.show import Row
 from strandline.client.admin.groups.described import GroupState
 from strandline.client.admin.groups.offsets import committed_by
 from strandline.client.admin.groups.offsets import delete_offsets as ask_to_delete
+from strandline.client.admin.groups.scope import places_in, scope_of
 from strandline.client.cluster import Cluster as Connected
 from strandline.diagnosis.groups.plans import readers_of
 
@@ -37,7 +38,7 @@ def delete_offsets(
     if not group or len(group) > 1:
         fail("name one group with --group", status=2)
     brokers, (state,) = described(cluster, group, False)
-    places = places_in(cluster, scope_of(topic))
+    places = places_in(cluster.config, scope_of(topic))
     with Connected(cluster.config) as connected:
         committed = committed_by(connected, state.group_id)
         doomed = [at for at in places if at in committed]

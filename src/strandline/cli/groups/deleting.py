@@ -6,11 +6,12 @@ Without --execute it shows the plan and changes nothing.
 import json
 
 from strandline.cli.connect import HERE, Json, OfCluster, fail
-from strandline.cli.groups.choosing import All, Ids, asked_for, described
+from strandline.cli.groups.choosing import All, Ids, described
 from strandline.cli.groups.columns import DELETED_GROUPS, show_groups
 from strandline.cli.groups.executing import DryRun, Execute, check_one, show_unchanged, warn
 from strandline.cli.show import Row
 from strandline.client.admin.groups.described import Described, GroupState
+from strandline.client.admin.groups.finding import asked_for
 from strandline.client.admin.groups.offsets import committed_by
 from strandline.client.admin.groups.states import delete_groups
 from strandline.client.cluster import Cluster as Connected
@@ -41,7 +42,7 @@ def delete(
     if execute:
         failed = delete_groups(brokers, {state.group_id: state.coordinator for state in states})
         done = [name for name, why in failed.items() if why is None]
-        after = asked_for(cluster, brokers, done)
+        after = asked_for(cluster.config, brokers, done)
         failed |= {name: "it is there again: does a consumer run?" for name in done if is_there(after[name])}
     rows: list[Row] = []
     for state in states:

@@ -2,9 +2,8 @@
 them."""
 
 import csv
-import re
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -14,8 +13,8 @@ from strandline.cli.connect import fail
 from strandline.client.admin.partitions import Place
 from strandline.client.errors import BadOption
 from strandline.diagnosis.groups.plans import Target
-
-DURATION = re.compile(r"(-?)P(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\.\d+)?)S)?)?", re.IGNORECASE)
+from strandline.diagnosis.groups.resetting import Goal
+from strandline.diagnosis.groups.times import parsed_duration, parsed_time, to_ms
 
 
 def flag(text: str) -> Any:
@@ -46,6 +45,15 @@ class To:
             raise BadOption(f"name one of {', '.join(f'--{target.value}' for target in Target)}")
         return named[0]
 
+    def goal(self, groups: list[str]) -> Goal:
+        """`groups`: those that a file may name. Raises BadOption."""
+        target = self.target
+        if self.from_file is not None:
+            return Goal(target, files=read_offsets(self.from_file, groups))
+        if target in (Target.DATETIME, Target.DURATION):
+            return Goal(target, self.timestamp_ms(datetime.now(UTC)))
+        return Goal(target, self.to_offset if target is Target.OFFSET else self.shift_by)
+
     def timestamp_ms(self, now: datetime) -> int:
         """Of --to-datetime or --by-duration. Raises BadOption."""
         if self.to_datetime is not None:
@@ -55,27 +63,6 @@ class To:
 
 
 OfTarget = Annotated[To, Parameter(name="*")]
-
-
-def parsed_time(text: str) -> datetime:
-    try:
-        found = datetime.fromisoformat(text)
-    except ValueError:
-        raise BadOption(f"'{text}' is not a time such as 2026-01-31T12:00:00.000") from None
-    return found if found.tzinfo is not None else found.replace(tzinfo=UTC)
-
-
-def parsed_duration(text: str) -> timedelta:
-    found = DURATION.fullmatch(text)
-    if found is None or not any(found.groups()[1:]):
-        raise BadOption(f"'{text}' is not a duration such as P1D or PT1H30M")
-    sign, days, hours, minutes, seconds = found.groups()
-    span = timedelta(days=int(days or 0), hours=int(hours or 0), minutes=int(minutes or 0), seconds=float(seconds or 0))
-    return -span if sign else span
-
-
-def to_ms(time: datetime) -> int:
-    return max((time - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(milliseconds=1), 0)
 
 
 def read_offsets(path: Path, groups: list[str]) -> dict[str, dict[Place, int]]:

@@ -15,7 +15,7 @@ from cyclopts import Parameter
 from strandline.cli.admin.topics import key_value
 from strandline.cli.connect import HERE, OfCluster, fail
 from strandline.client.admin.topics import topic_names
-from strandline.client.librdkafka import client_config, why
+from strandline.client.librdkafka import client_config, send, why
 
 
 def produce(
@@ -134,15 +134,3 @@ def split(line: bytes, separator: str | None) -> tuple[bytes | None, bytes]:
     if not found:
         fail(f"no key separator '{separator}' in the line {line[:80]!r}", status=2)
     return key, value
-
-
-def send(producer: Producer, topic: str, key: bytes | None, value: bytes, delivered: Any) -> None:
-    """Hand over one record, waiting while the client's queue is full."""
-    while True:
-        try:
-            producer.produce(topic, value, key, on_delivery=delivered)
-        except BufferError:
-            producer.poll(0.1)
-        else:
-            producer.poll(0)
-            return

@@ -1,4 +1,4 @@
-"""Why a group does not make progress: facts in, findings out (`cli.groups.explain` gathers the facts)."""
+"""Why a group does not make progress: facts in, findings out (`diagnosis.groups.gathering` gathers the facts)."""
 
 from typing import Any
 

@@ -6,13 +6,14 @@ from pathlib import Path
 import pytest
 from tests.rows import each
 
-from strandline.cli.groups.choosing import is_in, scope_of
 from strandline.cli.groups.listing import known
-from strandline.cli.groups.reset_options import To, parsed_duration, parsed_time, read_offsets, to_ms
+from strandline.cli.groups.reset_options import To, read_offsets
 from strandline.client.admin.groups.described import STATES
+from strandline.client.admin.groups.scope import is_in, scope_of
 from strandline.client.admin.partitions import Place
 from strandline.client.errors import BadOption
 from strandline.diagnosis.groups.plans import Target
+from strandline.diagnosis.groups.times import parsed_duration, parsed_time, to_ms
 
 
 @each(

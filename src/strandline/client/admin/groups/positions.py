@@ -2,10 +2,10 @@
 
 from collections.abc import Iterable, Mapping
 
-from strandline.cli.connect import Cluster
 from strandline.client.admin.groups.described import GroupState
 from strandline.client.admin.groups.offsets import Position, committed_by, ends_of
 from strandline.client.admin.partitions import PartitionState, Place, describe_partitions
+from strandline.client.ask import Servers
 from strandline.client.cluster import Cluster as Connected
 
 
@@ -20,9 +20,9 @@ def positions(
     return [Position(at, committed.get(at), ends[at]) for at in places]
 
 
-def states_of(cluster: Cluster, topics: Iterable[str]) -> dict[Place, PartitionState]:
+def states_of(bootstrap: Servers, topics: Iterable[str]) -> dict[Place, PartitionState]:
     names = sorted(set(topics))
-    return {row.at: row for row in describe_partitions(cluster.config, names)} if names else {}
+    return {row.at: row for row in describe_partitions(bootstrap, names)} if names else {}
 
 
 def topics_of(connected: Connected, state: GroupState) -> set[str]:
