@@ -4,7 +4,7 @@ Blocking, for one thread: Spark's workers and planners have each their own. A `C
 which travels between processes; it does not.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from typing import Any
 
 from strandline.client import groups
@@ -99,7 +99,7 @@ class Cluster(Metadata):
         leader_epoch: int = -1,
         patience_ms: int | None = None,
         **how: Any,
-    ) -> Iterator[Fetched]:
+    ) -> Generator[Fetched, None, None]:
         """All batches with offsets from `start` to below `end`, fetch by fetch, the next one under way while the
         caller looks at one. Batches may reach over both edges. Offsets that a cleaner has taken are passed over.
 

@@ -12,7 +12,7 @@ Invariants:
 """
 
 import time
-from collections.abc import Iterator
+from collections.abc import Generator
 from struct import Struct as Layout
 from typing import NamedTuple
 
@@ -305,7 +305,7 @@ class Reader:
                     asked.connection.close()
                 raise
 
-    def read(self, start: int, end: int, leader_epoch: int, patience_ms: int) -> Iterator[Fetched]:
+    def read(self, start: int, end: int, leader_epoch: int, patience_ms: int) -> Generator[Fetched, None, None]:
         """See `Cluster.read`."""
         patience = Patience(self.cluster.config, f"reading {self.topic}-{self.partition}", patience_ms)
         offset, ahead = start, None

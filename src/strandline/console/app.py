@@ -52,7 +52,7 @@ class Console:
             Route("/api/session", self.session),
             Route("/api/live", self.stream),
             Route("/api/watch", self.watch, methods=["POST"]),
-            Route("/api/reads/{name}", self.read),
+            Route("/api/reads/{name}", self.read, methods=["GET", "POST"]),
             Route("/api/plans/{name}", self.plan, methods=["POST"]),
             Route("/api/changes/{name}", self.change, methods=["POST"]),
             Mount("/static", StaticFiles(directory=STATIC)),
@@ -104,6 +104,11 @@ class Console:
         if read is None:
             return not_there()
         query = dict(request.query_params)
+        if request.method == "POST":
+            try:
+                query = await decoded(request, dict[str, str])
+            except BadOption as error:
+                return refusal(error)
         return await answered(lambda: read(self.observed, query))
 
     async def plan(self, request: Request) -> Response:

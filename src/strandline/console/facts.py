@@ -11,8 +11,13 @@ from strandline.client.admin.loss_ledger import Ledger, ask_ledger
 from strandline.client.admin.partitions import PartitionState, Place, describe_partitions
 from strandline.client.admin.quorum import Quorum, describe_quorum
 from strandline.client.admin.replica_logs import LogReport, ask_replicas
+from strandline.client.admin.replicas.reassignments import Move, list_moves
 from strandline.client.brokers import BrokerAt, brokers_in, brokers_of, describe_cluster
 from strandline.client.config import ClientConfig
+from strandline.console.asking.groups import Groups, ask_groups
+from strandline.console.asking.logs import LogEnds, Sizes, ask_ends, ask_sizes
+from strandline.console.asking.metrics import Metrics, ask_metrics
+from strandline.console.asking.transactions import Transactions, ask_transactions
 from strandline.console.chronicle import Chronicle
 from strandline.wire.messages.cluster.describe_cluster import DescribeClusterResponse
 
@@ -27,6 +32,12 @@ class Facts(Value, frozen=True):
     partitions: tuple[PartitionState, ...] = ()
     logs: Mapping[Place, tuple[LogReport, ...]] = {}
     ledger: Ledger | None = None
+    ends: LogEnds = LogEnds()
+    sizes: Sizes = Sizes()
+    groups: Groups | None = None
+    moves: tuple[Move, ...] | None = None
+    transactions: Transactions | None = None
+    metrics: Metrics = Metrics()
 
 
 class Source(Value, frozen=True):
@@ -70,10 +81,35 @@ def ask_logs(observed: Observed) -> dict[Place, tuple[LogReport, ...]]:
     return ask_replicas(states[:LOGS_MAX], observed.brokers)
 
 
+def brokers(observed: Observed) -> dict[int, BrokerAt]:
+    return observed.brokers or brokers_of(observed.config)
+
+
+def ask_log_ends(observed: Observed) -> LogEnds:
+    facts = observed.facts
+    states = facts.partitions or tuple(describe_partitions(observed.config))
+    return ask_ends(brokers(observed), states, facts.ends, now_ms())
+
+
+def ask_lags(observed: Observed) -> Groups:
+    facts = observed.facts
+    return ask_groups(brokers(observed), facts.ends.offsets, facts.groups or Groups(), now_ms())
+
+
+def now_ms() -> int:
+    return int(time.time() * 1000)
+
+
 SOURCES = (
     Source("cluster", lambda observed: describe_cluster(observed.config), 1.0, 5.0),
     Source("quorum", lambda observed: describe_quorum(observed.config), 1.0, 5.0),
     Source("partitions", lambda observed: tuple(describe_partitions(observed.config)), 1.0, 5.0),
     Source("logs", ask_logs, 0.5),
-    Source("ledger", lambda observed: ask_ledger(observed.brokers or brokers_of(observed.config)), 3.0, 15.0),
+    Source("ledger", lambda observed: ask_ledger(brokers(observed)), 3.0, 15.0),
+    Source("ends", ask_log_ends, 2.0, 10.0),
+    Source("sizes", lambda observed: ask_sizes(brokers(observed), observed.facts.sizes, now_ms()), 3.0),
+    Source("groups", ask_lags, 2.0, 10.0),
+    Source("moves", lambda observed: tuple(list_moves(observed.config)), 1.0),
+    Source("transactions", lambda observed: ask_transactions(brokers(observed)), 2.0),
+    Source("metrics", lambda observed: ask_metrics(observed.config, observed.facts.metrics, now_ms()), 2.0, 10.0),
 )

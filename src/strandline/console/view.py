@@ -9,7 +9,7 @@ from strandline.base.value import Value
 from strandline.console.facts import Facts, Observed
 from strandline.console.table import Json, Rows
 
-Query = Mapping[str, str]
+Query = Mapping[str, str]  # of a GET; what is too long for one, such as a schema, comes in a POST
 
 
 class Channel(Value, frozen=True):

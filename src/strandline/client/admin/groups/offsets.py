@@ -6,7 +6,7 @@ from strandline.base.errors import error_of
 from strandline.base.ids import by_topic
 from strandline.base.value import Value
 from strandline.client.admin.partitions import PartitionState, Place
-from strandline.client.brokers import BrokerAt, Silence, ask_one
+from strandline.client.brokers import BrokerAt, Silence, ask_each, ask_one
 from strandline.client.cluster import EARLIEST, LATEST, Cluster
 from strandline.client.errors import KafkaError, StrandlineError
 from strandline.client.groups import Committed
@@ -15,7 +15,13 @@ from strandline.wire.messages.groups.offset_delete import (
     OffsetDeleteRequestPartition,
     OffsetDeleteRequestTopic,
 )
+from strandline.wire.messages.groups.offset_fetch import (
+    OffsetFetchRequest,
+    OffsetFetchRequestGroup,
+    OffsetFetchResponseGroup,
+)
 
+FETCH_VERSION = 8  # the first with several groups; from 10 on topics have ids alone
 PATIENCE_MS = 5_000
 ONE_PATIENCE_MS = 1_000  # for one partition, if they were not found out together
 READ_UNCOMMITTED, READ_COMMITTED = 0, 1
@@ -47,6 +53,35 @@ class Position(Value, frozen=True):
 def committed_by(cluster: Cluster, group_id: str) -> dict[Place, Committed]:
     found = cluster.offset_fetch(group_id, patience_ms=PATIENCE_MS)
     return {Place(*at): committed for at, committed in sorted(found.items())}
+
+
+def committed_by_each(brokers: Mapping[int, BrokerAt], asked: Mapping[str, int]) -> dict[str, dict[Place, int] | str]:
+    """The committed offsets of each of these groups, which its coordinator is asked for, or why it does not say."""
+    by_node: dict[int, list[str]] = {}
+    for group_id, node in asked.items():
+        by_node.setdefault(node, []).append(group_id)
+    requests = {
+        node: OffsetFetchRequest(groups=tuple(OffsetFetchRequestGroup(group_id=name, topics=None) for name in ids))
+        for node, ids in by_node.items()
+    }
+    found: dict[str, dict[Place, int] | str] = {}
+    for node, answer in ask_each(brokers, requests, FETCH_VERSION).items():
+        if isinstance(answer, Silence):
+            found |= dict.fromkeys(by_node[node], f"broker {node} {answer.why}")
+        else:
+            found |= {group.group_id: offsets_in(group) for group in answer.groups}
+    return found
+
+
+def offsets_in(group: OffsetFetchResponseGroup) -> dict[Place, int] | str:
+    if group.error_code:
+        return error_of(group.error_code).name
+    return {
+        Place(topic.name, row.partition_index): row.committed_offset
+        for topic in group.topics
+        for row in topic.partitions
+        if row.committed_offset >= 0 and not row.error_code
+    }
 
 
 def ends_of(

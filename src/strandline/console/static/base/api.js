@@ -20,6 +20,11 @@ export function read(name, query = {}) {
   return asked(`/api/reads/${name}?${new URLSearchParams(given)}`);
 }
 
+/** As `read`, for what is too long for an address, such as a schema. */
+export function readLong(name, query) {
+  return posted(`/api/reads/${name}`, query);
+}
+
 /** What a change would do. */
 export function plan(name, wanted) {
   return posted(`/api/plans/${name}`, wanted);
