@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import closing
 from typing import Protocol
 
 from strandline.base.value import Value
@@ -103,10 +104,12 @@ def browse(cluster: Offsets, wanted: Wanted, budget: Budget) -> Page:
         stopped = stopped or budget.why_over
         if stopped:
             break
-        found, following[partition], why = read_partition(cluster, wanted, partition, begin, end, share, budget)
-        seen += found
-        unread += why
-        if len(found) < share and following[partition] < end:
+        scan = Scan(wanted, partition, begin, end, share, budget)
+        scan.read(cluster)
+        seen += scan.found
+        unread += scan.unread
+        following[partition] = scan.position
+        if len(scan.found) < share and scan.position < end:
             stopped = budget.why_over
     seen.sort(key=lambda one: (one.record.timestamp, one.partition, one.record.offset))
     return Page(tuple(seen), following, ends, budget.examined, tuple(unread), stopped)
@@ -135,66 +138,72 @@ def edges(cluster: Offsets, wanted: Wanted, budget: Budget) -> tuple[dict[int, i
     return {index: min(max(at, first[index]), ends[index]) for index, at in begin.items()}, ends
 
 
-def read_partition(
-    cluster: Offsets, wanted: Wanted, partition: int, begin: int, end: int, limit: int, budget: Budget
-) -> tuple[list[Seen], int, list[str]]:
-    """What was found, the offset to go on at, and what could not be read."""
-    found: list[Seen] = []
-    unread: list[str] = []
-    position = begin
-    fetches = cluster.read(
-        wanted.topic, partition, begin, end, patience_ms=budget.left_ms, max_bytes=FETCH_BYTES, isolation=UNCOMMITTED
-    )
-    try:
-        for fetched in fetches:
-            budget.bytes -= len(fetched.records)
-            for header in batches(fetched.records):
-                try:
-                    position = read_batch(
-                        fetched.records, header, wanted, partition, (begin, end), limit, found, budget
-                    )
-                except Corrupt as error:
-                    unread.append(f"partition {partition}, batch at offset {header.base_offset}: {error}")
-                    position = header.last_offset + 1
-                if len(found) >= limit or (budget.why_over and position <= header.last_offset):
-                    return found, position, unread
-            position = max(position, fetched.next_offset)
-            if budget.why_over:
-                break
-    except CorruptRecords as error:
-        unread.append(error.problem)
-    finally:
-        fetches.close()
-    return found, min(position, end), unread
+class Scan:
+    """One partition, from `position` on."""
 
+    def __init__(self, wanted: Wanted, partition: int, begin: int, end: int, limit: int, budget: Budget) -> None:
+        assert begin < end and limit > 0
+        self.wanted = wanted
+        self.partition = partition
+        self.position = begin
+        self.end = end
+        self.limit = limit
+        self.budget = budget
+        self.found: list[Seen] = []
+        self.unread: list[str] = []
 
-def read_batch(
-    buffer: memoryview,
-    header: BatchHeader,
-    wanted: Wanted,
-    partition: int,
-    bounds: tuple[int, int],
-    limit: int,
-    found: list[Seen],
-    budget: Budget,
-) -> int:
-    """The offset to go on at: behind the batch, unless something stops in it."""
-    begin, end = bounds
-    if header.is_control:
-        return header.last_offset + 1
-    for record in records(header, buffer, BATCH_BYTES_MAX):
-        if record.offset < begin:
-            continue
-        if record.offset >= end:
-            return end
-        budget.examined += 1
-        if budget.examined % LOOK_EVERY == 0 and budget.clock() >= budget.until:
-            return record.offset
-        if wanted.key is None or record.key == wanted.key:
-            found.append(Seen(partition, record, header.is_transactional))
-            if len(found) >= limit:
-                return record.offset + 1
-    return header.last_offset + 1
+    @property
+    def is_over(self) -> bool:
+        return len(self.found) >= self.limit or self.position >= self.end or bool(self.budget.why_over)
+
+    def read(self, cluster: Offsets) -> None:
+        """Raises StrandlineError if the cluster refuses."""
+        fetches = cluster.read(
+            self.wanted.topic,
+            self.partition,
+            self.position,
+            self.end,
+            patience_ms=self.budget.left_ms,
+            max_bytes=FETCH_BYTES,
+            isolation=UNCOMMITTED,
+        )
+        with closing(fetches):
+            try:
+                for fetched in fetches:
+                    self.take(fetched)
+                    if self.is_over:
+                        break
+            except CorruptRecords as error:
+                self.unread.append(error.problem)
+        self.position = min(self.position, self.end)
+
+    def take(self, fetched: Fetched) -> None:
+        self.budget.bytes -= len(fetched.records)
+        for header in batches(fetched.records):
+            try:
+                if not self.take_batch(fetched.records, header):
+                    return
+            except Corrupt as error:
+                self.unread.append(f"partition {self.partition}, batch at offset {header.base_offset}: {error}")
+            self.position = max(self.position, header.last_offset + 1)
+        self.position = max(self.position, fetched.next_offset)
+
+    def take_batch(self, buffer: memoryview, header: BatchHeader) -> bool:
+        """False: it was left before its end, with `position` where to go on."""
+        if header.is_control:
+            return True
+        for record in records(header, buffer, BATCH_BYTES_MAX):
+            if record.offset < self.position:
+                continue
+            if self.budget.examined % LOOK_EVERY == 0 and self.budget.clock() >= self.budget.until:
+                return False
+            if record.offset >= self.end or len(self.found) >= self.limit:
+                return False
+            self.budget.examined += 1
+            self.position = record.offset + 1
+            if self.wanted.key is None or record.key == self.wanted.key:
+                self.found.append(Seen(self.partition, record, header.is_transactional))
+        return True
 
 
 def partitions_in(text: str, known: Sequence[int]) -> tuple[int, ...] | None:

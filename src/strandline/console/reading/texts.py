@@ -35,8 +35,8 @@ class Format(Value, frozen=True):
 
 
 def format_of(name: str, schema: str = "", message: str = "", is_framed: bool = False) -> Format:
-    """`schema`: Avro's JSON, or a FileDescriptorSet in base64, in which `message` is a type. `is_framed`: the data begins
-    with the header of a schema registry. Raises BadOption."""
+    """`schema`: Avro's JSON, or a FileDescriptorSet in base64, in which `message` is a type. `is_framed`: the data
+    begins with the header of a schema registry. Raises BadOption."""
     if name in (AUTO, JSON, TEXT, HEX):
         return Format(name)
     if name == AVRO:

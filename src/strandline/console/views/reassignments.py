@@ -22,8 +22,8 @@ def move_rows(facts: Facts) -> Rows:
 
 
 def progress(move: Move, size_bytes: int | None) -> float | None:
-    """Which part of their data all added replicas have, from 0 to 1. None: it is not known. A replica that is in sync is
-    not named as one that is behind."""
+    """Which part of their data all added replicas have, from 0 to 1. None: it is not known. A replica that is in sync
+    is not named as one that is behind."""
     if isinstance(move.behind, str) or not size_bytes:
         return None
     adding = move.row.adding_replicas
