@@ -14,9 +14,7 @@ class LossRow(TypedDict):
     time_ms: Milliseconds
     topic: Topic
     partition: Partition
-    where: Annotated[
-        str, says("replica: its log; metadata: the new leader; withdrawn: it left ISR and ELR")
-    ]
+    where: Annotated[str, says("replica: its log; metadata: the new leader; withdrawn: it left ISR and ELR")]
     broker: Annotated[int, says("whose ledger has it; -1: the metadata log")]
     replica: int
     start: Annotated[int, says("the first offset that may be lost")]

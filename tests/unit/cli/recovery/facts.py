@@ -1,9 +1,9 @@
 """Situations of a partition, and what is read of a verdict."""
 
-from strandline.diagnosis.explaining import judge
 from strandline.client.admin.partitions import PartitionState, Place
 from strandline.client.admin.replica_logs import LogReport, ReplicaLog, Unasked
 from strandline.client.brokers import BrokerAt
+from strandline.diagnosis.explaining import judge
 from strandline.diagnosis.situation import (
     Facts,
     Finding,
