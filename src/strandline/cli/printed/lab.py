@@ -4,6 +4,7 @@ from typing import Annotated, NotRequired, TypedDict
 
 from strandline.bench.cold import ColdMeasured
 from strandline.bench.load import Latency, LoadConfig, Measured
+from strandline.bench.requests import RequestsMeasured
 from strandline.bench.scale_steps import Scaled
 from strandline.bench.transactions import Transacted
 from strandline.bench.usage import Usage
@@ -48,6 +49,14 @@ class BenchedConnections(TypedDict):
 
     percentiles: Percentiles
     results: list[ConnectionsOf]
+    ratio: NotRequired[Ratio]
+
+
+class BenchedRequests(TypedDict):
+    """Produce requests of one record each."""
+
+    percentiles: Percentiles
+    results: list[RequestsMeasured]
     ratio: NotRequired[Ratio]
 
 

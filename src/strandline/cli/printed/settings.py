@@ -71,3 +71,10 @@ class AclChanged(AclRow):
 
 
 NodeMetrics = Annotated[dict[str, int], says("the node's id as `node`, and its metrics by the titles of the table")]
+
+
+class ConsoleStarted(TypedDict):
+    """One line, as soon as the console listens."""
+
+    url: Annotated[str, says("with the token that lets its first visitor in")]
+    read_only: bool

@@ -8,6 +8,7 @@ from tests.unit.replica.storage.test_cleaning import (
     COMPACT,
     FLUSHED,
     LOOK,
+    OFTEN,
     checkpoint,
     configure,
     log_of,
@@ -26,7 +27,7 @@ TWO, THREE = NodeId(2), NodeId(3)
 @pytest.fixture
 def world() -> Jbod:
     """Broker 1 leads a log with gaps of a topic that is compacted no more; broker 3 is to have a copy, and has none."""
-    jbod = Jbod()
+    jbod = Jbod(static=OFTEN)
     jbod.create_in(*HOME[:2])
     configure(jbod, **COMPACT)
     write(jbod, 30)
