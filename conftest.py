@@ -6,9 +6,11 @@ from typing import Any
 import pytest
 from tests.worlds import one_node, secured, three_nodes
 
-from strandline.testing.local_cluster import LocalCluster
+from strandline.testing.local_cluster import LocalCluster, NodeProcess
 
 __all__ = ["one_node", "secured", "three_nodes"]
+
+NodeProcess.forks = True  # hundreds of nodes would import the same modules anew
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -30,6 +30,7 @@ from strandline.server.storage.formatting import NotFormattable, format_node, ra
 from strandline.server.storage.lock import Holder, holder_of
 from strandline.server.storage.secret_file import NAME as SECRET_NAME
 from strandline.server.storage.secret_file import new_secret, read_secret, write_secret
+from strandline.testing.nursery import nursery
 from strandline.testing.power_loss import DURABLE, WRITE_BACK_MS, restore
 from strandline.testing.secured import ADMIN, SecuredFolder
 from strandline.wire.messages.topics.metadata import MetadataRequest
@@ -100,6 +101,8 @@ class Process(Protocol):
 class NodeProcess:
     """One node: its folder, its ports and, while it runs, its process."""
 
+    forks = False  # as a fork of the nursery, which starts sooner, instead of a program of its own
+
     def __init__(
         self, node_id: int, folder: Path, port: int, controller_port: int, client: Mapping[str, str] | None = None
     ) -> None:
@@ -158,6 +161,10 @@ class NodeProcess:
 
     def start(self) -> None:
         assert not self.running
+        if self.forks:
+            with uninterrupted():
+                self.process = nursery().start(self.config_path, self.log_path, self.environment)
+            return
         with self.log_path.open("ab") as output, uninterrupted():
             self.process = subprocess.Popen(
                 self.command,

@@ -135,8 +135,10 @@ def nursery_of(pid: int) -> Nursery:
 
 def raise_node(asked: dict[str, Any], line: socket.socket) -> int:
     """The status of a node that has ended. In a fork, that is all that is left to do."""
+    from strandline.server.main import real_disk
     from strandline.server.node import run_node
     from strandline.testing.disk_faults import disk_of
+    from strandline.testing.power_loss import DURABLE
 
     line.close()
     os.setsid()
@@ -147,7 +149,7 @@ def raise_node(asked: dict[str, Any], line: socket.socket) -> int:
     os.dup2(output, 1)
     os.dup2(output, 2)
     os.close(output)
-    return run_node(["--config", asked["config"]], disk_of)
+    return run_node(["--config", asked["config"]], disk_of if DURABLE in os.environ else real_disk)
 
 
 def fork(asked: dict[str, Any], line: socket.socket) -> int:

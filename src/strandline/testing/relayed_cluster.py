@@ -10,7 +10,7 @@ from pathlib import Path
 
 from strandline.security.protocols import SASL_SSL
 from strandline.testing.disk_faults import FAULT
-from strandline.testing.local_cluster import HOST, LocalCluster, NodeProcess, free_ports, uninterrupted
+from strandline.testing.local_cluster import HOST, LocalCluster, NodeProcess, free_ports
 from strandline.testing.nursery import nursery
 from strandline.testing.relays import Relays
 
@@ -33,6 +33,7 @@ class RelayedNode(NodeProcess):
     relayed_port = 0
     relayed_controller_port = 0
     is_paused = False
+    forks = True
 
     @property
     def address(self) -> str:
@@ -55,10 +56,8 @@ class RelayedNode(NodeProcess):
         return self.running and not self.is_paused
 
     def start(self) -> None:
-        assert not self.running
         self.is_paused = False
-        with uninterrupted():
-            self.process = nursery().start(self.config_path, self.log_path, self.environment)
+        super().start()
 
     def pause(self) -> None:
         super().pause()
