@@ -5,6 +5,7 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import takewhile
 from pathlib import Path
 from stat import S_IRWXG, S_IRWXO
 from typing import TYPE_CHECKING, Annotated, NoReturn
@@ -81,7 +82,8 @@ def properties_in(path: Path) -> Mapping[str, str]:
         given = parse_properties(path.read_text())
         warn_of_mode(path, given)
     except (OSError, UnicodeDecodeError) as error:
-        fail(f"cannot read {path}: {getattr(error, 'strerror', None) or error}", status=2)
+        why = getattr(error, "strerror", None) or error
+        misuse(f"--command-config {path} cannot be read: {why}", "name a file with the properties of Kafka's clients")
     return given
 
 
@@ -91,11 +93,41 @@ def warn_of_mode(path: Path, given: Mapping[str, str]) -> None:
         print(f"warning: {path} has a password, and others may read it: chmod 600 {path}", file=sys.stderr)
 
 
-def fail(problem: str, advice: str = "", status: int = 1) -> NoReturn:
+def fail(problem: str, advice: str, status: int = 1) -> NoReturn:
+    """End the command. `problem` says what happened and why, `advice` what to do; it is empty only where the problem
+    comes from elsewhere and has none."""
     print(f"error: {problem}", file=sys.stderr)
     if advice:
         print(f"  {advice}", file=sys.stderr)
     sys.exit(status)
+
+
+def misuse(problem: str, advice: str = "") -> NoReturn:
+    """End the command because its options or arguments make no sense: status 2. Without advice it names the help."""
+    fail(problem, advice or f"`strandline {' '.join(command_words())} --help` explains the options", status=2)
+
+
+def command_words() -> list[str]:
+    """The command that runs: at most two words, since what follows is an argument."""
+    return list(takewhile(lambda word: not word.startswith("-"), sys.argv[1:3]))
+
+
+def check_at_least(least: float, **options: float) -> None:
+    """Ends the command if one of these options is less."""
+    for name, value in options.items():
+        if value < least:
+            misuse(f"{option(name)} must be at least {least:g}, and is {value:g}")
+
+
+def check_positive(**options: float) -> None:
+    """Ends the command if one of these options is not more than zero."""
+    for name, value in options.items():
+        if value <= 0:
+            misuse(f"{option(name)} must be more than 0, and is {value:g}")
+
+
+def option(name: str) -> str:
+    return f"--{name.replace('_', '-')}"
 
 
 def hide_broken_pipe(status: int = 0) -> NoReturn:

@@ -35,13 +35,15 @@ def run() -> None:
 
 def call() -> None:
     from strandline.cli.app import app
-    from strandline.cli.connect import fail
+    from strandline.cli.connect import fail, misuse
     from strandline.client.errors import BadOption, StrandlineError
 
     try:
         app()
     except StrandlineError as error:
-        fail(error.problem, error.advice, status=2 if isinstance(error, BadOption) else 1)
+        if isinstance(error, BadOption):
+            misuse(error.problem, error.advice)
+        fail(error.problem, error.advice)
     except ImportError as error:  # the command-line library raises one of its own for a command's module
         if not any(isinstance(each, ImportError) and each.name == CLIENT for each in (error, error.__cause__)):
             raise

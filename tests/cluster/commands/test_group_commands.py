@@ -104,7 +104,7 @@ def test_a_group_with_a_member_is_shown_and_its_offsets_are_left_alone(commands:
             assert member["member_id"] in commands.run("groups", *command)[1], "a plan warns of them"
         assert committed(commands, name) == {0: RECORDS, 1: RECORDS}
     until(lambda: commands.json("groups", "describe", *of_group)[0]["state"] == "Empty")
-    for topic, problem in ((f"no-{name}", "does not exist"), (f"{name}:9", f"there is no partition {name}-9")):
+    for topic, problem in ((f"no-{name}", "does not exist"), (f"{name}:9", f"partition {name}-9 does not exist")):
         assert problem in commands.run("groups", "lag", *of_group, "--topic", topic, status=1)[1]
     assert "'' cannot be the id of a group" in commands.run("explain", "--group", "", status=2)[1]
 

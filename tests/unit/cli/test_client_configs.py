@@ -39,7 +39,7 @@ REFUSED = [
     (("--add-config", "SCRAM-SHA-256=[iterations=1,password=secret]"), "1 iterations are not between 4096 and 16384"),
     (
         ("--add-config", "SCRAM-SHA-256=[password=secret],producer_byte_rate=1"),
-        "quotas and SCRAM credentials are changed by separate commands",
+        "quotas and SCRAM credentials cannot be changed together",
     ),
     (
         ("--entity-type", "clients", "--entity-name", "c", "--add-config", "SCRAM-SHA-256=[password=secret]"),
@@ -47,7 +47,7 @@ REFUSED = [
     ),
     (
         ("--entity-type", "clients", "--add-config", "producer_byte_rate=1"),
-        "name --entity-name or --entity-default for each --entity-type",
+        "name --entity-name or --entity-default for each type",
     ),
     (("--entity-type", "ips", "--entity-name", "c", "--add-config", "a=1"), "users ips do not go together"),
     (("--entity-name", "v", "--add-config", "producer_byte_rate=1"), "there are more of --entity-name"),
@@ -89,7 +89,7 @@ def test_without_a_password_nothing_is_asked(content: bytes | None, tmp_path: Pa
         path.write_bytes(content)
     done = strandline("users", "add", "alice", "--password-file", str(path), *NOWHERE)
     assert done.returncode == 2
-    assert "no password for alice" in done.stderr or "cannot read" in done.stderr
+    assert "no password for alice" in done.stderr or "cannot be read" in done.stderr
 
 
 def test_without_a_file_the_password_is_the_first_line_of_the_input() -> None:

@@ -51,7 +51,7 @@ def test_a_file_with_a_key_that_nobody_knows_is_named(tmp_path: Path) -> None:
 def test_a_file_that_is_not_there_is_an_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         _ = Cluster(command_config=tmp_path / "none").config
-    assert "cannot read" in capsys.readouterr().err
+    assert "none cannot be read: No such file" in capsys.readouterr().err
 
 
 def test_without_a_file_nodes_are_asked_as_the_text_says() -> None:

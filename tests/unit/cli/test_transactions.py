@@ -139,7 +139,7 @@ def test_a_list_asks_with_its_filters_and_says_who_did_not_answer(cluster: Clust
 
 def test_a_state_that_there_is_not_is_refused_with_those_that_there_are(cluster: Cluster, capsys: Any) -> None:
     error = refusal(capsys, command.list_all, state=["ongoing"], status=2)
-    assert "'ongoing' is no state" in error and "PrepareCommit" in error and "PrepareEpochFence" in error
+    assert "'ongoing' is not a state" in error and "PrepareCommit" in error and "PrepareEpochFence" in error
     assert cluster.requests == []
 
 
@@ -167,7 +167,7 @@ def test_a_partition_that_nobody_leads_or_whose_replica_refuses_says_where_to_lo
     assert "t-0: broker 3 refuses" in refusal(capsys, command.producers, **WHERE, broker_id=3)
     cluster.state = replace(STATE, leader=-1)
     error = refusal(capsys, command.producers, **WHERE)
-    assert "nobody leads t-0" in error and "strandline explain t:0" in error
+    assert "t-0 has no leader" in error and "strandline explain t:0" in error
 
 
 @each("option", [{"start_offset": 40}, {"producer_id": 7}])
@@ -203,8 +203,10 @@ def test_what_a_coordinator_knows_or_may_know_is_aborted_only_by_force(
 
 
 def test_an_abort_of_what_is_not_open_says_what_is(cluster: Cluster, capsys: pytest.CaptureFixture[str]) -> None:
-    assert "name --start-offset" in refusal(capsys, command.abort, **WHERE, status=2)
-    assert "name --start-offset" in refusal(capsys, command.abort, **WHERE, start_offset=1, producer_id=7, status=2)
+    assert "name either --start-offset or --producer-id" in refusal(capsys, command.abort, **WHERE, status=2)
+    assert "name either --start-offset or --producer-id" in refusal(
+        capsys, command.abort, **WHERE, start_offset=1, producer_id=7, status=2
+    )
     error = refusal(capsys, command.abort, **WHERE, start_offset=41)
     assert "no transaction at offset 41 is open in t-0" in error and "producer 7 at 40" in error
     cluster.opened = (replace(OPEN, start_offset=-1),)

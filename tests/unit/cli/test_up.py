@@ -79,7 +79,7 @@ def test_a_folder_that_cannot_be_one_is_an_error_in_words(
 @pytest.mark.parametrize(
     ("port", "nodes", "said"),
     [
-        (0, 3, "--port must be between 1 and 65527: 3 nodes need 9 ports from there on"),
+        (0, 3, "--port must be between 1 and 65527, and is 0\n  3 nodes need 9 ports from there on"),
         (65528, 3, "--port must be between 1 and 65527"),
         (70000, 1, "--port must be between 1 and 65533"),
         (9092, 0, "--nodes must be between 1 and 20"),

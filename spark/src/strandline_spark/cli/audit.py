@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from strandline.cli.connect import CommandConfig, Json, fail
+from strandline.cli.connect import CommandConfig, Json, fail, misuse
 from strandline_spark.cli.options import Conf, Master, kafka_options, spark_session
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ def audit(
     if not directories and bootstrap_server is None:
         fail("nothing to audit", "name the log directories of all nodes, or --bootstrap-server", status=2)
     if limit < 1:
-        fail(f"--limit must be at least 1, not {limit}", status=2)
+        misuse(f"--limit must be at least 1, not {limit}")
     servers = None if bootstrap_server is None else kafka_options(bootstrap_server, (), command_config)
     is_local = master is None or master.startswith("local")
     with spark_session(master, [*(local_conf() if is_local else ()), *conf], "pipeline audit") as spark:
@@ -105,7 +105,11 @@ def audited(
 
     found = readable_directories(directories)
     if directories and not found.paths:
-        fail("no log directory can be read: " + "; ".join(found.unread), status=3)
+        fail(
+            "no log directory can be read: " + "; ".join(found.unread),
+            "run it as the user of the nodes, or name --bootstrap-server",
+            status=3,
+        )
     options = {"path": ",".join(found.paths)} if found.paths else dict(servers or {})
     options |= {"subscribe": ",".join(topics)} if topics else {}
     compacted = None if found.paths else compacted_topics(reached(servers))
@@ -155,7 +159,7 @@ def write(report: "AuditReport", html: str, where: str) -> None:
     try:
         write_page(html, audit_page(report, where))
     except OSError as error:
-        fail(f"{html} cannot be written: {error.strerror}")
+        fail(f"{html} cannot be written: {error.strerror}", "name another file with --html")
 
 
 def show(report: "AuditReport") -> None:

@@ -10,7 +10,7 @@ from confluent_kafka import KafkaException
 from cyclopts import Parameter
 from rich.console import Console
 
-from strandline.cli.connect import Json, fail
+from strandline.cli.connect import Json, fail, misuse
 from strandline.cli.signals import interrupted_by_signals
 from strandline.client.librdkafka import why
 from strandline.demo.demonstration import folder_for
@@ -48,7 +48,7 @@ def pipeline_demo(
         number of partitions of the topic; the leader of the first one is killed
     """
     if seconds < 5 or rate < 1 or partitions < 1:
-        fail("--seconds must be at least 5, --rate and --partitions at least 1", status=2)
+        misuse("--seconds must be at least 5, --rate and --partitions at least 1")
     require_folder_of(html, "--html")
     require_spark()
     interrupted_by_signals()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from strandline.cli.connect import DEFAULT_BOOTSTRAP, Bootstrap, CommandConfig, Json, fail
+from strandline.cli.connect import DEFAULT_BOOTSTRAP, Bootstrap, CommandConfig, Json, misuse
 from strandline_spark.cli.options import Conf, Master, Options, kafka_options, setting, spark_session
 
 if TYPE_CHECKING:
@@ -72,9 +72,9 @@ def emit(
         at the end, read the topic once and count the rows
     """
     if (table is None) == (query is None):
-        fail("give either --table or --query", status=2)
+        misuse("it is not clear what to emit", "name either --table or --query")
     if lanes is not None and lanes < 1:
-        fail(f"--lanes must be at least 1, not {lanes}", status=2)
+        misuse(f"--lanes must be at least 1, not {lanes}")
     views, catalogs = dict(setting(one, "--view") for one in view), dict(setting(one, "--catalog") for one in catalog)
     options = kafka_options(bootstrap, option, command_config)
     with spark_session(master, conf, "emit") as spark:

@@ -12,7 +12,7 @@ from msgspec import to_builtins
 from rich.console import Console
 from rich.live import Live
 
-from strandline.cli.connect import DEFAULT_BOOTSTRAP, Bootstrap, CommandConfig, Json, fail
+from strandline.cli.connect import DEFAULT_BOOTSTRAP, Bootstrap, CommandConfig, Json, fail, misuse
 from strandline_spark.cli.options import (
     DISK_ADVICE,
     Conf,
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from strandline_spark.jobs.lag.sampling import Sampler
 
 Names = Annotated[Sequence[str], Parameter(negative="", show_default=False)]
+CATCH_UP = "look whether it runs: `strandline explain --group GROUP` says why a group makes no progress"
 BEHIND = 2
 HASTE = {"kafka.request.timeout.ms": "5000"}  # a broker that hangs is not waited for half a minute in each sample
 
@@ -98,11 +99,11 @@ def lag(
         measure lag up to the last stable offset, as consumers with that isolation level do, not to the high watermark
     """
     if from_ and (group or query or topic or file or commit_to or once):
-        fail("--from reads files: only --html, --json and --max-lag can be given with it", status=2)
+        misuse("--from reads files", "give no other options with it than --html, --json and --max-lag")
     if every <= 0 or (for_ is not None and for_ < 0):
-        fail("--every must be more than 0 seconds, and --for at least 0", status=2)
+        misuse("--every must be more than 0 seconds, and --for at least 0")
     if commit_to is not None and len(query) != 1:
-        fail("--commit-to needs exactly one --query", status=2)
+        misuse("--commit-to needs exactly one --query", "name the query whose offsets are committed")
     require_folder_of(html, "--html")
     if from_:
         with spark_session(master, conf, "lag") as spark:
@@ -330,7 +331,7 @@ def judge(rows: Sequence[dict[str, Any]], max_lag: int | None) -> None:
     behind = {key: value for key, value in lags.items() if value > max_lag}
     if behind:
         (kind, reader, topic), value = max(behind.items(), key=lambda item: item[1])
-        fail(f"{kind} {reader} is {value:,} records behind in topic '{topic}': more than {max_lag:,}", status=BEHIND)
+        fail(f"{kind} {reader} is {value:,} records behind in topic '{topic}': more than {max_lag:,}", CATCH_UP, BEHIND)
     for row in rows:
         if row["kind"] != TOPIC and row.get("position") is None and row["end_offset"] > row["log_start_offset"]:
             where = f"{row['topic']}-{row['partition']}"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from strandline.base.ports import DiskError
-from strandline.cli.connect import fail, properties_in
+from strandline.cli.connect import fail, misuse, properties_in
 from strandline_spark.errors import StrandlineError, sentence_of
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ def spark_session(master: str | None, conf: Sequence[str], app: str) -> Iterator
             if is_ours:
                 spark.stop()
     except KeyboardInterrupt:
-        fail("interrupted", status=INTERRUPTED)
+        fail("interrupted", "the same command goes on where it was", status=INTERRUPTED)
     except (StrandlineError, PySparkException, Py4JError) as error:
         sentence = sentence_of(error)
         fail(sentence.problem, sentence.advice)
@@ -100,14 +100,14 @@ def write_report(path: Path, markup: str) -> None:
     try:
         write_page(path, markup)
     except OSError as error:
-        fail(f"{path} cannot be written: {error.strerror}")
+        fail(f"{path} cannot be written: {error.strerror}", "name another file")
     print(f"report: {path}", file=sys.stderr)
 
 
 def setting(entry: str, flag: str = "--conf") -> tuple[str, str]:
     key, equals, value = entry.partition("=")
     if not (key and equals):
-        fail(f"{flag} must be key=value, not {entry!r}", status=2)
+        misuse(f"{flag} must be key=value, not {entry!r}")
     return key, value
 
 

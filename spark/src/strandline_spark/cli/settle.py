@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 from cyclopts import Parameter
 
-from strandline.cli.connect import DEFAULT_BOOTSTRAP, Bootstrap, CommandConfig, Json, fail
+from strandline.cli.connect import DEFAULT_BOOTSTRAP, Bootstrap, CommandConfig, Json, fail, misuse
 from strandline.cli.show import Column, Fitted, show_rows
 from strandline.client.cluster import Cluster
 from strandline.client.config import ClientConfig
@@ -55,7 +55,7 @@ def settle(
         go on if a decided transaction was aborted by its timeout, so that its rows are lost
     """
     if older_than_minutes < 0:
-        fail(f"--older-than-minutes must not be negative, and is {older_than_minutes:g}", status=2)
+        misuse(f"--older-than-minutes must not be negative, and is {older_than_minutes:g}")
     now_ms = int(time.time() * 1000)
     try:
         with Cluster(ClientConfig.of(kafka_options(bootstrap, option, command_config))) as cluster:

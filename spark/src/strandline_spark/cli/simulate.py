@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
-from strandline.cli.connect import Json, fail
+from strandline.cli.connect import Json, fail, misuse
 from strandline_spark.cli.options import Conf, Master, require_folder_of, spark_session, write_report
 from strandline_spark.errors import StrandlineError
 
@@ -69,7 +69,7 @@ def simulate(
     campaign = campaign_of(limit, again, eligible, prepare)
     wanted = seeds_of(seeds)
     if block < 1:
-        fail(f"--block must be at least 1, not {block}", status=2)
+        misuse(f"--block must be at least 1, not {block}")
     folder = out or Path(f"campaign-{campaign.code_version}")
     try:
         import pyarrow  # noqa: F401  # only whether it is there
@@ -105,18 +105,18 @@ def campaign_of(limit: float, again: float, eligible: Literal["gentle", "ruthles
     from strandline_spark.jobs.simulate.definition import SAMPLE_OF, Campaign
 
     if prepare and not all(prepare.partition(":")):
-        fail(f"--prepare wants MODULE:NAME, and got {prepare!r}", status=2)
+        misuse(f"--prepare must be MODULE:NAME, not {prepare!r}")
     if not 0 <= again <= 100:
-        fail(f"--again must be a percentage from 0 to 100, not {again:g}", status=2)
+        misuse(f"--again must be a percentage from 0 to 100, not {again:g}")
     if limit <= 0:
-        fail(f"--limit must be more than 0 seconds, not {limit:g}", status=2)
+        misuse(f"--limit must be more than 0 seconds, not {limit:g}")
     return Campaign(code_version(), python_version(), eligible, prepare, limit, round(again * SAMPLE_OF / 100))
 
 
 def seeds_of(text: str) -> range:
     first, dots, last = text.partition("..")
     if not (first.isdigit() and (not dots or last.isdigit())) or (dots and int(last) < int(first)):
-        fail(f"--seeds must be FIRST..LAST, such as 1..1000, not {text!r}", status=2)
+        misuse(f"--seeds must be FIRST..LAST, such as 1..1000, not {text!r}")
     return range(int(first), int(last if dots else first) + 1)
 
 

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from strandline.cli.connect import fail
+from strandline.cli.connect import misuse
 from strandline.client.admin.acls import CONSUMER, OPERATIONS, PLACES, PRODUCER
 from strandline.metadata.security.acls import (
     CLUSTER_NAME,
@@ -50,7 +50,7 @@ class Resources:
     def pattern(self) -> PatternType:
         found = PATTERNS.get(self.resource_pattern_type.lower())
         if found is None:
-            fail(f"'{self.resource_pattern_type}' is no pattern type", f"there are {', '.join(PATTERNS)}", status=2)
+            misuse(f"'{self.resource_pattern_type}' is not a pattern type", f"the types are {', '.join(PATTERNS)}")
         return found
 
     @property
@@ -64,7 +64,7 @@ class Resources:
         }
         found = [(kind, name.strip()) for kind, given in names.items() for name in given or ()]
         if any(not name for _, name in found):
-            fail("a resource needs a name", "* stands for each resource of its type", status=2)
+            misuse("the name of a resource is empty", "name one; * stands for each resource of its type")
         return [*found, (ResourceType.CLUSTER, CLUSTER_NAME)] if self.cluster else found
 
     def filter_of(self, resource: Resource, **fields: object) -> AclFilter:
@@ -105,10 +105,10 @@ def grants(resources: Resources, entries: Entries) -> list[AclFilter]:
     """A filter for each ACL of these principals. With the patterns LITERAL and PREFIXED it names the ACL."""
     why = why_contradictory(resources, entries)
     if why is not None:
-        fail(*why, status=2)
+        misuse(*why)
     if not resources.given:
         options = "--topic, --group, --cluster, --transactional-id, --delegation-token or --user-principal"
-        fail("no resource is named", f"name one with {options}", status=2)
+        misuse("no resource is named", f"name one with {options}")
     operations = by_resource(resources, entries)
     return [
         resources.filter_of(resource, principal=principal, host=host, operation=operation, permission=permission)
@@ -149,11 +149,11 @@ def why_contradictory(resources: Resources, entries: Entries) -> tuple[str, str]
     if entries.deny_host and not entries.deny_principal:
         return "--deny-host needs --deny-principal", "User:* is everybody"
     if entries.idempotent and not entries.producer:
-        return "--idempotent needs --producer", ""
+        return "--idempotent needs --producer", "add --producer, or leave --idempotent out"
     if entries.producer and not resources.topic:
-        return "--producer needs --topic", ""
+        return "--producer needs --topic", "name the topic to which the producer writes"
     if entries.consumer and not (resources.topic and resources.group):
-        return "--consumer needs --topic and --group", ""
+        return "--consumer needs --topic and --group", "name the topic that is read, and the consumer group"
     unused = [PLACES[kind] for kind, _ in resources.given if not has_part(kind, entries)]
     if unused:
         return f"the role has nothing to do with a {unused[0]}", "add ACLs for it with --operation"
@@ -171,7 +171,7 @@ def has_part(kind: ResourceType, entries: Entries) -> bool:
 def checked_principal(text: str) -> str:
     principal = text.strip()
     if ":" not in principal:
-        fail(f"'{principal}' is not TYPE:NAME", f"for example User:{principal}", status=2)
+        misuse(f"'{principal}' is not TYPE:NAME", f"for example User:{principal}")
     return principal
 
 
@@ -182,7 +182,7 @@ def operation_of(text: str) -> AclOperation:
         if squeezed(operation.name) == wanted and operation not in NO_OPERATION:
             return operation
     known = [operation_text(one) for one in AclOperation if one not in NO_OPERATION]
-    return fail(f"'{text}' is no operation", f"there are {', '.join(known)}", status=2)
+    return misuse(f"'{text}' is not an operation", f"the operations are {', '.join(known)}")
 
 
 def squeezed(text: str) -> str:
@@ -197,4 +197,4 @@ def check_operations(kind: ResourceType, wanted: Iterable[AclOperation]) -> None
     wrong = [one for one in wanted if one not in OPERATIONS[kind] and one is not AclOperation.ALL]
     if wrong:
         known = ", ".join(operation_text(one) for one in (AclOperation.ALL, *OPERATIONS[kind]))
-        fail(f"nobody does {operation_text(wrong[0])} with a {PLACES[kind]}", f"there are {known}", status=2)
+        misuse(f"a {PLACES[kind]} has no operation {operation_text(wrong[0])}", f"its operations are {known}")

@@ -17,7 +17,7 @@ from strandline.cli.admin.acl_options import (
     operation_of,
 )
 from strandline.cli.columns import show
-from strandline.cli.connect import HERE, Json, OfCluster, fail
+from strandline.cli.connect import HERE, Json, OfCluster, fail, misuse
 from strandline.cli.show import Row
 from strandline.client.admin.acls import create_acls, delete_acls, describe_acls, sentence
 from strandline.client.ask import Servers
@@ -66,10 +66,10 @@ def add(
     """Allow or deny principals operations on resources. ACLs that exist already stay."""
     if resources.pattern not in CREATABLE:
         known = " or ".join(one.name.lower() for one in CREATABLE)
-        fail(f"an ACL has no pattern of type {resources.resource_pattern_type}", f"add it as {known}", status=2)
+        misuse(f"an ACL has no pattern of type {resources.resource_pattern_type}", f"add it as {known}")
     wanted = [acl for one in grants(resources, entries) if (acl := one.named) is not None]
     if not wanted:
-        fail("no principal is named", "name one with --allow-principal or --deny-principal", status=2)
+        misuse("no principal is named", "name one with --allow-principal or --deny-principal")
     patterns = dict.fromkeys(
         AclFilter(resource_type=acl.resource_type, resource_name=acl.resource_name, pattern_type=acl.pattern_type)
         for acl in wanted
@@ -110,7 +110,7 @@ def confirm(found: list[Acl]) -> None:
     for acl in found:
         print(f"the ACL that {sentence(acl)}")
     if input(f"Remove {'it' if len(found) == 1 else f'these {len(found)} ACLs'}? [y/N] ").strip().lower() != "y":
-        fail("nothing was removed")
+        fail("nothing was removed", "answer y to remove them, or add --force")
 
 
 def found_by(bootstrap: Servers, filters: Iterable[AclFilter]) -> list[Acl]:

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal
 
 from cyclopts import App, Parameter
 
-from strandline.cli.connect import HERE, Json, OfCluster, fail
+from strandline.cli.connect import HERE, Json, OfCluster, fail, misuse
 from strandline.cli.security.client_configs import DEFAULT, KINDS, alter_clients, describe_clients, names_in_order
 from strandline.client.admin.nodes.configs import (
     CLIENT_METRICS,
@@ -109,14 +109,14 @@ def alter(
     """Change configurations: all the given keys, or none."""
     added, deleted = parse_added(add_config), [key.strip() for key in delete_config.split(",") if key.strip()]
     if not added and not deleted:
-        fail("name --add-config or --delete-config", status=2)
+        misuse("nothing is to be changed", "name keys with --add-config or --delete-config")
     given = names_of(entity_name, entity_default)
     if entity_type[0] in KINDS:
         alter_clients(cluster.config, entity_type, given, added, deleted, validate_only=validate_only)
         return
     kind, name = entity(entity_type, given)
     if name is None:
-        fail("name --entity-name, or --entity-default for all brokers", status=2)
+        misuse("no entity is named", "name it with --entity-name; --entity-default means all brokers")
     unset = [key for key in deleted if key not in altered_keys(cluster.config, kind, name)] if deleted else []
     if unset:
         fail(
@@ -139,10 +139,13 @@ def names_of(named: list[str] | None, defaults: int) -> list[str]:
 def entity(types: Sequence[str], names: Sequence[str]) -> tuple[str, str | None]:
     """The resource's type, and its name; None for every one."""
     if len(types) > 1 or len(names) > 1:
-        fail("one --entity-type and one --entity-name go together; only users and clients may be combined", status=2)
+        misuse(
+            f"{len(types)} of --entity-type and {len(names)} of --entity-name do not go together",
+            "name one of each; only users and clients may be combined",
+        )
     kind = types[0]
     if DEFAULT in names and kind != "brokers":
-        fail(f"{kind} have no default: --entity-default is for brokers, users, clients and ips", status=2)
+        misuse(f"{kind} have no default", "name one with --entity-name; brokers, users, clients and ips have a default")
     return kind, names[0] if names else None
 
 
@@ -187,7 +190,7 @@ def parse_added(text: str) -> dict[str, str]:
     for entry in re.split(r",(?=[^\]]*(?:\[|$))", text) if text else []:
         key, equals, value = entry.partition("=")
         if not (key.strip() and equals):
-            fail(f"--add-config needs KEY=VALUE, not '{entry}'", status=2)
+            misuse(f"--add-config needs KEY=VALUE, not '{entry}'", "a value with commas needs brackets: KEY=[A,B]")
         value = value.strip()
         found[key.strip()] = value[1:-1] if value.startswith("[") and value.endswith("]") else value
     return found

@@ -5,7 +5,7 @@ With --group: why a group does not make progress (`cli.groups.explain`).
 
 import json
 
-from strandline.cli.connect import HERE, Json, OfCluster, fail
+from strandline.cli.connect import HERE, Json, OfCluster, fail, misuse
 from strandline.cli.groups.explain import explain_group
 from strandline.client.admin.partitions import chosen
 from strandline.client.admin.replica_logs import ReplicaLog, Unasked
@@ -31,13 +31,17 @@ def explain(
         instead of a partition: the consumer group that does not make progress
     """
     if (place is None) == (group is None):
-        fail("name TOPIC or TOPIC:PARTITION, or else --group GROUP", status=2)
+        misuse("there is nothing to explain, or too much", "name either TOPIC, TOPIC:PARTITION or --group GROUP")
     if group is not None:
         return explain_group(cluster, group, json_output)
     assert place is not None
     states = chosen(cluster.config, place)
     if not all(state.is_of_our_own for state in states):
-        fail("this cluster does not report what its partitions wait for: it is not Strandline", status=2)
+        fail(
+            "this cluster does not report what its partitions wait for: it is not Strandline",
+            "`strandline topics describe` shows what it does report",
+            status=2,
+        )
     found = [(facts, judge(facts)) for facts in gathered(cluster.config, cluster.options, states)]
     if json_output:
         print(json.dumps([as_json(facts, findings) for facts, findings in found]))

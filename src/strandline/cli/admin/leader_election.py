@@ -12,7 +12,7 @@ from cyclopts import Parameter
 
 from strandline.cli.admin.partitions_file import designated_leader as designated_in
 from strandline.cli.admin.partitions_file import read_partitions
-from strandline.cli.connect import HERE, Json, OfCluster, fail
+from strandline.cli.connect import HERE, Json, OfCluster, fail, misuse
 from strandline.client.admin.partitions import Place
 from strandline.client.ask import Servers
 from strandline.diagnosis import election_plan
@@ -75,12 +75,15 @@ def leader_election(
     kind = Kind[MISSPELT.get(election_type, election_type).upper()]
     ways = (topic is not None, all_topic_partitions, path_to_json_file is not None)
     if sum(ways) != 1 or (topic is None) != (partition is None):
-        fail("name --topic and --partition, or --path-to-json-file, or --all-topic-partitions", status=2)
+        misuse(
+            "the partitions are not named, or named twice",
+            "name them with --topic and --partition, --path-to-json-file, or --all-topic-partitions",
+        )
     wanted = wanted_of(kind, topic, partition, designated_leader, path_to_json_file)
     if kind is not Kind.PREFERRED:
         elect_as_planned(cluster.config, kind, wanted, yes=yes, dry_run=dry_run, json_output=json_output)
     elif dry_run:
-        fail("--dry-run is for elections that may lose records; preferred loses none", status=2)
+        misuse("--dry-run is for elections that may lose records; preferred loses none", "leave --dry-run out")
     else:
         finish(elect(cluster.config, kind, wanted), {}, json_output)
 
@@ -90,7 +93,7 @@ def elect_as_planned(
 ) -> None:
     """Show what the election would do, ask, do it, and show what came of it."""
     if json_output and not (yes or dry_run):
-        fail("--json needs --yes or --dry-run, since it does not ask", status=2)
+        misuse("--json does not ask whether to elect", "add --yes to elect, or --dry-run for the plan alone")
     plans = plans_of(bootstrap, kind, wanted)
     if not json_output:
         show(plans)
@@ -110,7 +113,7 @@ def wanted_of(
 ) -> Wanted | None:
     """None: all partitions of all topics. Only a designation names leaders, and it names one for each partition."""
     if designated is not None and topic is None:
-        fail("--designated-leader is for one partition; a file names one for each", status=2)
+        misuse("--designated-leader is for one partition", "name a leader for each in the file of --path-to-json-file")
     wanted: Wanted | None = None
     named: dict[Place, int | None] = {}
     if topic is not None and partition is not None:
@@ -123,7 +126,7 @@ def wanted_of(
         without = next((f" for {at}" for at, node in (wanted or {}).items() if node < 0), "")
         fail(f"a designation needs a leader{without}", "name it with --designated-leader, or in the file", status=2)
     if kind is not Kind.DESIGNATION and any(node >= 0 for node in (wanted or {}).values()):
-        fail("only --election-type designation takes designated leaders", status=2)
+        misuse("only --election-type designation takes designated leaders", "leave the leaders out, or change the type")
     return wanted
 
 
@@ -143,7 +146,7 @@ def confirm(kind: Kind) -> None:
     if not sys.stdin.isatty():
         fail(f"an election of type {name} may lose records", "confirm it with --yes", status=2)
     if input("This may lose records that were acknowledged. Go on? [y/N] ").strip().lower() != "y":
-        fail("no leader was elected")
+        fail("no leader was elected, since you did not confirm it", "type yes, or add --yes")
 
 
 def finish(results: Results, plans: dict[Place, Plan], json_output: bool, seen: Seen | None = None) -> None:
@@ -156,4 +159,4 @@ def finish(results: Results, plans: dict[Place, Plan], json_output: bool, seen: 
                 print("\n".join(outcome_lines(at, wrong is None, seen.get(at), plans.get(at))))
     failed = [f"{at}: {wrong}" for at, wrong in results.items() if wrong]
     if failed:
-        fail("; ".join(failed))
+        fail("; ".join(failed), "`strandline explain TOPIC:PARTITION` says what an election needs")

@@ -91,7 +91,7 @@ def move(
     try:
         answer: AlterReplicaLogDirsResponse = ask(at.host, at.port, request, ALTER_VERSION, config=at.config)
     except (OSError, Malformed) as error:
-        fail(f"broker {broker} does not answer: {error}")
+        fail(f"broker {broker} does not answer: {error}", "start it, or look into its log, and repeat the command")
     errors = [
         f"{result.topic_name}-{row.partition_index}: {ErrorCode(row.error_code).name}"
         for result in answer.results
@@ -99,7 +99,7 @@ def move(
         if row.error_code
     ]
     if errors:
-        fail("; ".join(errors))
+        fail("; ".join(errors), "`strandline log-dirs describe` shows directories and what is in them")
 
 
 def chosen(bootstrap: Servers, wanted: list[int] | None) -> dict[int, BrokerAt]:
@@ -109,7 +109,7 @@ def chosen(bootstrap: Servers, wanted: list[int] | None) -> dict[int, BrokerAt]:
         brokers |= brokers_of(bootstrap)
     unknown = [node for node in wanted or [] if node not in brokers]
     if unknown:
-        fail(f"no broker {unknown[0]} in this cluster", f"there are {', '.join(map(str, sorted(brokers)))}")
+        fail(f"broker {unknown[0]} is not in this cluster", f"its brokers are {', '.join(map(str, sorted(brokers)))}")
     return {node: brokers[node] for node in sorted(wanted or brokers)}
 
 

@@ -10,9 +10,10 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from strandline.cli.connect import fail
+from strandline.cli.connect import misuse
 
 VERSION = 1
+FORM = "`strandline reassignments current` prints a file of this form"
 ANY = "any"
 DESIGNATED = ("designatedLeader", "desiredLeader")
 
@@ -22,23 +23,23 @@ def read_partitions(path: Path, *, with_replicas: bool = False) -> list[dict[str
     try:
         content = json.loads(path.read_text())
     except OSError as error:
-        fail(f"cannot read {path}: {error.strerror}", status=2)
+        misuse(f"{path} cannot be read: {error.strerror}", FORM)
     except ValueError as error:
-        fail(f"{path} is not valid JSON: {error}", status=2)
+        misuse(f"{path} is not valid JSON: {error}", FORM)
     rows = content.get("partitions") if isinstance(content, dict) else None
     if not isinstance(rows, list) or not rows:
-        fail(f'{path} needs {{"partitions": [{{"topic": …, "partition": …}}]}}', status=2)
+        misuse(f'{path} needs {{"partitions": [{{"topic": …, "partition": …}}]}}', FORM)
     for row in rows:
         if not (isinstance(row, dict) and isinstance(row.get("topic"), str) and isinstance(row.get("partition"), int)):
-            fail(f"{path}: {row!r} names no topic and partition", status=2)
+            misuse(f"{path}: {row!r} does not name a topic and a partition", FORM)
         wrong = why_no_assignment(row) if with_replicas else None
         if wrong is not None:
-            fail(f"{path}: {row['topic']}-{row['partition']} {wrong}", status=2)
+            misuse(f"{path}: {row['topic']}-{row['partition']} {wrong}", FORM)
     if content.get("version", VERSION) != VERSION:
-        fail(f"{path}: version {content['version']} is not known, only {VERSION} is", status=2)
+        misuse(f"{path}: version {content['version']} is not known", f'write "version": {VERSION}')
     for (topic, partition), count in Counter((row["topic"], row["partition"]) for row in rows).items():
         if count > 1:
-            fail(f"{path}: {topic}-{partition} is named twice", status=2)
+            misuse(f"{path}: {topic}-{partition} is named twice", "leave one row out")
     return rows
 
 
@@ -46,7 +47,8 @@ def designated_leader(path: Path, row: dict[str, Any]) -> int | None:
     """The broker that a row names, by either name. Ends the command if that is not a broker id, or two."""
     named = [row[key] for key in DESIGNATED if key in row]
     if any(type(node) is not int or node < 0 for node in named) or len(set(named)) > 1:
-        fail(f"{path}: {row['topic']}-{row['partition']} names {' and '.join(map(repr, named))} to lead", status=2)
+        leaders = " and ".join(map(repr, named))
+        misuse(f"{path}: {row['topic']}-{row['partition']} names {leaders} to lead", "name one broker's id")
     return named[0] if named else None
 
 

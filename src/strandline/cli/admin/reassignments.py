@@ -5,7 +5,6 @@ from typing import Annotated, Any
 
 from cyclopts import App, Parameter
 
-from strandline.base.errors import ErrorCode
 from strandline.cli.admin.partitions_file import format_assignment, read_partitions
 from strandline.cli.connect import HERE, Json, OfCluster, fail
 from strandline.cli.show import Column, Fitted, show_rows
@@ -14,6 +13,7 @@ from strandline.client.admin.partitions import Place
 from strandline.client.admin.replicas.reassignments import alter_moves
 from strandline.client.admin.replicas.reassignments import list_moves as moves_now
 from strandline.client.ask import Servers, ask_any
+from strandline.client.errors import refused
 from strandline.diagnosis.behind import from_json, move_json, words
 from strandline.wire.messages.topics.list_partition_reassignments import ListPartitionReassignmentsRequest
 from strandline.wire.messages.topics.metadata import MetadataRequest, MetadataRequestTopic
@@ -51,7 +51,7 @@ def current(
     found: dict[tuple[str, int], list[int]] = {}
     for described in ask_any(cluster.config, request, METADATA_VERSION).topics:
         if described.error_code:
-            fail(f"topic '{described.name}': {ErrorCode(described.error_code).name}")
+            raise refused(described.error_code, f"topic '{described.name}'")
         for row in described.partitions:
             place = (described.name, row.partition_index)
             found[place] = [node for node in row.replica_nodes if node not in adding.get(place, ())]

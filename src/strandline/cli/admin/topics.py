@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 from cyclopts import App, Parameter
 
-from strandline.cli.connect import HERE, Json, OfCluster, fail
+from strandline.cli.connect import HERE, Json, OfCluster, fail, misuse
 from strandline.cli.show import Column, Fitted, show_rows
 from strandline.client.admin.partitions import PartitionState, describe_partitions
 from strandline.client.admin.topics import create_topic, delete_topics, topic_names
@@ -74,7 +74,10 @@ def describe(
     """
     states = describe_partitions(cluster.config, [] if name is None else [name])
     if (under_min_isr or at_min_isr) and any(state.min_isr < 0 for state in states):
-        fail("this cluster does not report its effective min.insync.replicas: it is not Strandline")
+        fail(
+            "this cluster does not report its effective min.insync.replicas: it is not Strandline",
+            "leave --under-min-isr-partitions and --at-min-isr-partitions out",
+        )
     filters = (unavailable, under_min_isr, at_min_isr, under_replicated)
     shown = [state for state in states if not any(filters) or is_shown(state, *filters)]
     show_rows([as_json(state) for state in shown], json_output, table_of, line_of)
@@ -101,13 +104,13 @@ def delete(names: list[str], /, *, cluster: OfCluster = HERE) -> None:
             print(f"deleted topic {name}")
     failed = [f"{name}: {why}" for name, why in refusals.items() if why is not None]
     if failed:
-        fail("; ".join(failed))
+        fail("; ".join(failed), "`strandline topics list` names the topics that are left")
 
 
 def key_value(entry: str, option: str) -> tuple[str, str]:
     key, equals, value = entry.partition("=")
     if not equals:
-        fail(f"{option} needs KEY=VALUE, not '{entry}'", status=2)
+        misuse(f"{option} needs KEY=VALUE, not '{entry}'")
     return key, value
 
 

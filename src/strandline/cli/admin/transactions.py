@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from strandline.base.errors import ErrorCode
 from strandline.cli.admin.transaction_columns import DESCRIBED, HANGING, LISTED, PRODUCERS
 from strandline.cli.columns import show, table_of
-from strandline.cli.connect import HERE, Json, OfCluster, fail
+from strandline.cli.connect import HERE, Json, OfCluster, fail, misuse
 from strandline.cli.show import show_rows
 from strandline.client.admin.open_transactions import find_hanging
 from strandline.client.admin.partitions import PartitionState, Place, chosen, describe_partitions
@@ -71,7 +71,7 @@ def list_all(
     """
     wrong = [name for name in state or () if name not in STATES]
     if wrong:
-        fail(f"'{wrong[0]}' is no state of a transaction", f"there are {', '.join(STATES)}", status=2)
+        misuse(f"'{wrong[0]}' is not a state of a transaction", f"the states are {', '.join(STATES)}")
     request = ListTransactionsRequest(
         state_filters=tuple(state or ()),
         producer_id_filters=tuple(producer_id or ()),
@@ -177,7 +177,10 @@ def abort(
         abort it also if its coordinator knows it, or may: other partitions may then have it as committed
     """
     if (start_offset is None) == (producer_id is None):
-        fail("name --start-offset, or else --producer-id", "`strandline transactions producers` shows them", status=2)
+        misuse(
+            "the transaction is not named, or named twice",
+            "name either --start-offset or --producer-id: `strandline transactions producers` shows both",
+        )
     state = only(cluster.config, topic, partition)
     leader, brokers = leader_of(state), brokers_of(cluster.config)
     opened = [row for row in producers_of(brokers, leader, state.at) if row.is_open]
@@ -241,10 +244,10 @@ def find(
         in minutes: the longest timeout that a transaction may have (transaction.max.timeout.ms)
     """
     if partition is not None and topic is None:
-        fail("--partition needs --topic", status=2)
+        misuse("--partition needs --topic", "name the topic of the partition")
     brokers = brokers_of(cluster.config)
     if broker_id is not None and broker_id not in brokers:
-        fail(f"broker {broker_id} is not registered", f"there are {', '.join(map(str, brokers))}", status=2)
+        misuse(f"broker {broker_id} is not registered", f"registered are {', '.join(map(str, brokers))}")
     if topic is not None and partition is not None:
         states = [only(cluster.config, topic, partition)]
     else:
@@ -267,7 +270,7 @@ def only(bootstrap: Servers, topic: str, partition: int) -> PartitionState:
 
 def leader_of(state: PartitionState) -> int:
     if state.is_unavailable:
-        fail(f"nobody leads {state.at}", f"`strandline explain {state.at.topic}:{state.at.partition}` says why")
+        fail(f"{state.at} has no leader", f"`strandline explain {state.at.topic}:{state.at.partition}` says why")
     return state.leader
 
 

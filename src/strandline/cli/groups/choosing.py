@@ -6,7 +6,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from strandline.base.errors import ErrorCode
-from strandline.cli.connect import Cluster, fail
+from strandline.cli.connect import Cluster, fail, misuse
 from strandline.client.admin.groups.described import GroupState
 from strandline.client.admin.groups.finding import asked_for, one
 from strandline.client.admin.groups.states import list_groups
@@ -25,13 +25,19 @@ def described(cluster: Cluster, ids: Ids, is_all: bool) -> tuple[dict[int, Broke
     """The brokers, and the chosen groups as their coordinators describe them. Ends the command if one of them does
     not."""
     if is_all == bool(ids):
-        fail("name --group, or else --all-groups", "`strandline groups list` shows which there are", status=2)
+        misuse(
+            "no group is named, or --group and --all-groups both are",
+            "name either --group or --all-groups; `strandline groups list` lists the groups",
+        )
     brokers = brokers_of(cluster.config)
     names = list(dict.fromkeys(ids or ()))
     if is_all:
         found, silent = list_groups(brokers)
         if silent:
-            fail("; ".join(f"broker {node} {why}" for node, why in silent.items()), "it may coordinate more groups")
+            fail(
+                "; ".join(f"broker {node} {why}" for node, why in silent.items()),
+                "it may coordinate more groups: start it, and repeat the command",
+            )
         names = [row.group_id for row in found]
     states = asked_for(cluster.config, brokers, names)
     if is_all:  # some have gone since they were listed

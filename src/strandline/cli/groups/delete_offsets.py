@@ -6,10 +6,10 @@ Without --execute it shows the plan and changes nothing.
 import json
 import sys
 
-from strandline.cli.connect import HERE, Json, OfCluster, fail
+from strandline.cli.connect import HERE, Json, OfCluster, fail, misuse
 from strandline.cli.groups.choosing import Ids, Topics, described
 from strandline.cli.groups.columns import DELETED_OFFSETS, show_groups
-from strandline.cli.groups.executing import DryRun, Execute, check_one, show_unchanged, warn
+from strandline.cli.groups.executing import REPEAT, DryRun, Execute, check_one, show_unchanged, warn
 from strandline.cli.show import Row
 from strandline.client.admin.groups.described import GroupState
 from strandline.client.admin.groups.offsets import committed_by
@@ -34,9 +34,11 @@ def delete_offsets(
     """
     check_one(execute, dry_run)
     if not topic:
-        fail("name the topics with --topic", "`strandline groups delete` deletes a group with all of its offsets", 2)
+        misuse(
+            "no topic is named", "name it with --topic; `strandline groups delete` deletes a group with all its offsets"
+        )
     if not group or len(group) > 1:
-        fail("name one group with --group", status=2)
+        misuse(f"{len(group or ())} groups are named", "name one with --group")
     brokers, (state,) = described(cluster, group, False)
     places = places_in(cluster.config, scope_of(topic))
     with Connected(cluster.config) as connected:
@@ -56,7 +58,8 @@ def delete_offsets(
     if not execute:
         warn_read(state, {at.topic for at in places})
     if any(row["error"] for row in rows):
-        fail("; ".join(f"{row['topic']}-{row['partition']}: {row['error']}" for row in rows if row["error"]))
+        why = "; ".join(f"{row['topic']}-{row['partition']}: {row['error']}" for row in rows if row["error"])
+        fail(why, REPEAT)
 
 
 def why_read(state: GroupState, topics: set[str]) -> list[tuple[str, str]]:

@@ -8,7 +8,7 @@ import json
 from strandline.cli.connect import HERE, Json, OfCluster, fail
 from strandline.cli.groups.choosing import All, Ids, described
 from strandline.cli.groups.columns import DELETED_GROUPS, show_groups
-from strandline.cli.groups.executing import DryRun, Execute, check_one, show_unchanged, warn
+from strandline.cli.groups.executing import REPEAT, DryRun, Execute, check_one, show_unchanged, warn
 from strandline.cli.show import Row
 from strandline.client.admin.groups.described import Described, GroupState
 from strandline.client.admin.groups.finding import asked_for
@@ -54,7 +54,7 @@ def delete(
     for problem, advice in in_the_way:
         warn(problem, advice)
     if any(failed.values()):
-        fail("; ".join(f"group '{name}' is not deleted: {why}" for name, why in failed.items() if why))
+        fail("; ".join(f"group '{name}' is not deleted: {why}" for name, why in failed.items() if why), REPEAT)
 
 
 def is_there(answer: Described) -> bool:

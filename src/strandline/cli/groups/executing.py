@@ -5,8 +5,9 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from strandline.cli.connect import fail
+from strandline.cli.connect import misuse
 
+REPEAT = "`strandline groups describe` shows who is in a group; repeat the command when nobody is"
 Execute = Annotated[bool, Parameter(negative="", help="do it; without this the plan is shown, and nothing changes")]
 DryRun = Annotated[bool, Parameter(negative="", help="show the plan, which is the default")]
 
@@ -14,7 +15,7 @@ DryRun = Annotated[bool, Parameter(negative="", help="show the plan, which is th
 def check_one(execute: bool, dry_run: bool) -> None:
     """Ends the command if both are asked for."""
     if execute and dry_run:
-        fail("--execute and --dry-run exclude each other", status=2)
+        misuse("--execute and --dry-run exclude each other", "without --execute nothing is changed")
 
 
 def warn(problem: str, advice: str) -> None:

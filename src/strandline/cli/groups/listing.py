@@ -4,7 +4,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from strandline.cli.connect import HERE, Json, OfCluster, fail
+from strandline.cli.connect import HERE, Json, OfCluster, misuse
 from strandline.cli.groups.choosing import report_silent
 from strandline.cli.groups.columns import LISTED, show_groups
 from strandline.client.admin.groups.described import STATES, TYPES
@@ -40,5 +40,5 @@ def known(given: list[str] | None, names: tuple[str, ...], what: str) -> list[st
     wanted = [part.strip() for text in given or () for part in text.split(",")]
     wrong = [text for text in wanted if text.lower() not in by_lower]
     if wrong:
-        fail(f"'{wrong[0]}' is not a {what} of a group", f"there are {', '.join(names)}", status=2)
+        misuse(f"'{wrong[0]}' is not a {what} of a group", f"there are {', '.join(names)}")
     return [by_lower[text.lower()] for text in wanted]

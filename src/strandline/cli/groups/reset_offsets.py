@@ -10,10 +10,10 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from strandline.cli.connect import HERE, Json, OfCluster, fail
+from strandline.cli.connect import HERE, Json, OfCluster, fail, misuse
 from strandline.cli.groups.choosing import All, Ids, Topics, described
 from strandline.cli.groups.columns import RESET, show_groups
-from strandline.cli.groups.executing import DryRun, Execute, check_one, show_unchanged, warn
+from strandline.cli.groups.executing import REPEAT, DryRun, Execute, check_one, show_unchanged, warn
 from strandline.cli.groups.reset_options import OfTarget, To
 from strandline.client.admin.groups.scope import scope_of
 from strandline.client.admin.partitions import Place
@@ -46,7 +46,7 @@ def reset_offsets(
     target = to.target
     check_one(execute, dry_run)
     if (topic is not None) + all_topics != (target is not Target.FILE):
-        fail("name --topic or --all-topics; with --from-file neither of them", status=2)
+        misuse("it is not clear which topics are meant", "name --topic or --all-topics; with --from-file neither")
     scope = scope_of(topic or ())
     _, states = described(cluster, group, all_groups)
     with Connected(cluster.config) as connected:
@@ -61,7 +61,7 @@ def reset_offsets(
     for problem, advice in in_the_way:
         warn(problem, advice)
     if failed:
-        fail("; ".join(f"{group_id}: {at}: {why}" for (group_id, at), why in failed.items()))
+        fail("; ".join(f"{group_id}: {at}: {why}" for (group_id, at), why in failed.items()), REPEAT)
 
 
 def show(

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 from cyclopts import Parameter
 
-from strandline.cli.connect import fail
+from strandline.cli.connect import misuse
 from strandline.client.admin.partitions import Place
 from strandline.client.errors import BadOption
 from strandline.diagnosis.groups.plans import Target
@@ -42,7 +42,8 @@ class To:
         given = {target: getattr(self, target.value.replace("-", "_")) for target in Target}
         named = [target for target, value in given.items() if value is not None and value is not False]  # 0 is a value
         if len(named) != 1:
-            raise BadOption(f"name one of {', '.join(f'--{target.value}' for target in Target)}")
+            options = ", ".join(f"--{target.value}" for target in Target)
+            raise BadOption(f"{len(named)} targets are named for the offsets", f"name one of {options}")
         return named[0]
 
     def goal(self, groups: list[str]) -> Goal:
@@ -62,6 +63,7 @@ class To:
         return to_ms(now - parsed_duration(self.by_duration))
 
 
+FORM = "`strandline groups reset-offsets --export` prints a file of this form"
 OfTarget = Annotated[To, Parameter(name="*")]
 
 
@@ -73,18 +75,18 @@ def read_offsets(path: Path, groups: list[str]) -> dict[str, dict[Place, int]]:
         with path.open(newline="") as file:
             rows = [row for row in csv.reader(file) if row]
     except (OSError, UnicodeDecodeError, csv.Error) as error:
-        fail(f"cannot read {path}: {getattr(error, 'strerror', None) or error}", status=2)
+        misuse(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}", FORM)
     for row in rows:
         cells = [cell.strip().strip('"') for cell in row]
         group = cells.pop(0) if len(cells) == 4 else groups[0] if len(groups) == 1 else ""
         if len(cells) != 3 or not cells[0] or not cells[1].isdecimal() or not cells[2].isdecimal():
-            fail(f"{path}: {','.join(row)!r} is not topic,partition,offset, or group,topic,partition,offset", status=2)
+            misuse(f"{path}: {','.join(row)!r} is not topic,partition,offset, or group,topic,partition,offset", FORM)
         if group not in found:
-            fail(f"{path}: {','.join(row)!r} is not about a group that was named", status=2)
+            misuse(f"{path}: {','.join(row)!r} is not about a group that was named", "name it with --group")
         at = Place(cells[0], int(cells[1]))
         if at in found[group]:
-            fail(f"{path}: {at} is named twice", status=2)
+            misuse(f"{path}: {at} is named twice", "leave one row out")
         found[group][at] = int(cells[2])
     if not rows:
-        fail(f"{path} has no rows", status=2)
+        misuse(f"{path} has no rows", FORM)
     return found

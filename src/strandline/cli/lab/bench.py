@@ -14,7 +14,7 @@ from rich.console import Console
 from strandline.bench.load import PERCENTILES, Latency, LoadConfig, Measured, measure, median_ratio
 from strandline.bench.usage import usage
 from strandline.cli.app import command
-from strandline.cli.connect import HERE, Cluster, Json, OfCluster, fail
+from strandline.cli.connect import HERE, Cluster, Json, OfCluster, check_at_least, check_positive, fail, misuse
 from strandline.cli.show import Column, Fitted
 from strandline.client.admin.topics import topic_names
 from strandline.client.librdkafka import why
@@ -88,10 +88,11 @@ def bench(
     pids
         process ids on this machine, separated by commas, whose processor time and memory are shown
     """
-    if record_size < 8 or seconds <= 0 or rounds < 1 or partitions < 1:
-        fail("record size (at least 8), seconds, rounds and partitions must be positive", status=2)
+    check_at_least(8, record_size=record_size)
+    check_at_least(1, rounds=rounds, partitions=partitions)
+    check_positive(seconds=seconds)
     if raw and (rate or not consume):
-        fail("--raw needs --consume, and no --rate: it measures the throughput of reads", status=2)
+        misuse("--raw measures the throughput of reads", "--raw needs --consume, and no --rate")
     config = LoadConfig(
         record_size,
         acks,
@@ -117,7 +118,7 @@ def bench(
         show(console, results, cluster.bootstrap, peer)
     errors = sum(m.errors for measured in results.values() for m in measured)
     if errors:
-        fail(f"{errors} records were not acknowledged", "the figures are of those that were")
+        fail(f"{errors} records were not acknowledged", "the figures are of those that were: look into the nodes' logs")
 
 
 def in_turn(cluster: Cluster, peer: str | None, peer_command_config: Path | None) -> list[Cluster]:
@@ -148,9 +149,9 @@ def measure_in_turn(
                 ):
                     results[cluster.bootstrap].append(measure(cluster.config, config))
     except KafkaException as error:
-        fail(why(error))
+        fail(why(error), f"look into the logs of the nodes of {cluster.bootstrap}")
     except FileNotFoundError as error:
-        fail(f"a process of --pids has ended: {error.filename} does not exist")
+        fail(f"a process of --pids has ended: {error.filename} does not exist", "name processes that run until the end")
     return results
 
 
@@ -171,9 +172,9 @@ def process_ids(text: str) -> tuple[int, ...]:
         for pid in pids:
             usage(pid)
     except ValueError:
-        fail(f"--pids needs numbers separated by commas, not '{text}'", status=2)
+        misuse(f"--pids needs numbers separated by commas, not '{text}'", "`strandline up` shows the ids of its nodes")
     except OSError as error:
-        fail(f"no such process: {error.filename} is not there", "--pids needs Linux, and processes that run", status=2)
+        misuse(f"no such process: {error.filename} does not exist", "--pids needs Linux, and processes that run")
     return pids
 
 

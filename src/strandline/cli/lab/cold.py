@@ -12,7 +12,7 @@ from rich.status import Status
 from strandline.bench.cold import ColdConfig, ColdMeasured, measure_cold
 from strandline.bench.load import PERCENTILES
 from strandline.bench.shell import CommandFailed
-from strandline.cli.connect import HERE, Json, OfCluster, fail
+from strandline.cli.connect import HERE, Json, OfCluster, check_at_least, check_positive, fail
 from strandline.cli.lab.bench import cells, in_turn, wide
 from strandline.cli.show import Column, Fitted
 
@@ -53,8 +53,8 @@ def cold(
     rounds
         number of measurements of each cluster
     """
-    if megabytes < 1 or rate < 1 or seconds <= 0 or replication_factor < 1 or rounds < 1:
-        fail("megabytes, rate, seconds, replication factor and rounds must be positive", status=2)
+    check_at_least(1, megabytes=megabytes, rate=rate, replication_factor=replication_factor, rounds=rounds)
+    check_positive(seconds=seconds)
     config = ColdConfig(megabytes, rate, seconds, replication_factor, drop)
     clusters = in_turn(cluster, peer, peer_command_config)
     console = Console(stderr=json_output)
@@ -69,7 +69,7 @@ def cold(
     except CommandFailed as why:
         fail(f"the page cache was not dropped: {why}", "run it as root, or name another command with --drop")
     except TimeoutError as why:
-        fail(str(why))
+        fail(str(why), "look into the logs of the nodes")
     if json_output:
         print(json.dumps(as_json(measured)))
     else:

@@ -9,7 +9,7 @@ from rich.console import Console
 
 from strandline.bench.connecting import Connected, measure_connections
 from strandline.bench.load import PERCENTILES
-from strandline.cli.connect import HERE, Json, OfCluster, fail
+from strandline.cli.connect import HERE, Json, OfCluster, check_at_least, check_positive, fail
 from strandline.cli.lab.bench import cells, in_turn, process_ids, ratio_in_turn
 from strandline.cli.show import Column, Fitted
 
@@ -44,8 +44,8 @@ def connections(
     pids
         process ids on this machine, separated by commas, whose processor time is shown for each connection
     """
-    if seconds <= 0 or threads < 1 or rounds < 1:
-        fail("seconds, threads and rounds must be positive", status=2)
+    check_at_least(1, threads=threads, rounds=rounds)
+    check_positive(seconds=seconds)
     processes = process_ids(pids)
     clusters = in_turn(cluster, peer, peer_command_config)
     measured = [
@@ -59,7 +59,10 @@ def connections(
         show(measured, cluster.bootstrap, peer)
     for bootstrap, one in measured:
         if one.errors:
-            fail(f"{bootstrap}: {len(one.errors)} of {threads} threads could not connect: {one.errors[0]}")
+            fail(
+                f"{bootstrap}: {len(one.errors)} of {threads} threads could not connect: {one.errors[0]}",
+                "`strandline topics list` with the same options shows whether one connection works",
+            )
 
 
 def ratio_of(measured: Rounds) -> float | None:

@@ -14,7 +14,7 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeEl
 from rich.table import Table
 
 from strandline.cli.app import add_plugins, command
-from strandline.cli.connect import Json, fail
+from strandline.cli.connect import Json, check_at_least, fail, misuse
 from strandline.cli.signals import interrupted_by_signals
 from strandline.client.errors import StrandlineError
 from strandline.client.librdkafka import why
@@ -62,13 +62,11 @@ def demo(
         number of partitions of the topic; the leader of partition 0 is killed
     """
     if seconds < RESTART_AFTER_S + 1:
-        fail(
-            f"--seconds must be at least {RESTART_AFTER_S + 1:.0f}",
+        misuse(
+            f"--seconds must be at least {RESTART_AFTER_S + 1:.0f}, and is {seconds:g}",
             f"the killed node comes back after {RESTART_AFTER_S:.0f} s",
-            status=2,
         )
-    if rate < 1 or partitions < 1:
-        fail("--rate and --partitions must be positive", status=2)
+    check_at_least(1, rate=rate, partitions=partitions)
     interrupted_by_signals()
     folder = folder_for(dir, "strandline-demo-")
     console = Console(stderr=json_output)

@@ -15,7 +15,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 from rich.text import Text
 
-from strandline.cli.connect import Json, fail
+from strandline.cli.connect import Json, check_at_least, fail, misuse
 from strandline.cli.signals import interrupted_by_signals
 from strandline.client.errors import StrandlineError
 from strandline.client.librdkafka import why
@@ -58,11 +58,15 @@ def exactly_once(
     workers
         number of workers of each loop
     """
-    if kills < 0 or workers < 1 or accounts < 2:
-        fail("--kills must not be negative, --workers must be positive, --accounts at least 2", status=2)
+    check_at_least(0, kills=kills)
+    check_at_least(1, workers=workers)
+    check_at_least(2, accounts=accounts)
     wish = Wish(accounts, EACH * (kills + 1) if transfers is None else transfers, workers, kills)
     if wish.transfers < kills + 1:
-        fail(f"--transfers must be at least {kills + 1}: one for each kill, and one more", status=2)
+        misuse(
+            f"--transfers must be at least {kills + 1}, and is {wish.transfers}",
+            "there is one for each kill, and one more",
+        )
     interrupted_by_signals()
     folder = folder_for(dir, "strandline-exactly-once-")
     console = Console(stderr=json_output)

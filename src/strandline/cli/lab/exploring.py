@@ -33,7 +33,8 @@ def explored(
         print(json.dumps([as_json(*pair) for pair in zip(setups, results, strict=True)]))
     broken = [s.title for s, r in zip(setups, results, strict=True) if r.counterexample is not None]
     if broken:
-        fail(f"there is a counterexample for {', '.join(broken)}")
+        shown = "its steps are in the field counterexample" if json_output else "its steps are above"
+        fail(f"there is a counterexample for {', '.join(broken)}", f"a law is broken: {shown}")
 
 
 def run(setup: S, explore: Explore[S], json_output: bool) -> Exploration:

@@ -8,7 +8,7 @@ from strandline.bench.interruption import Interrupted, Started
 from strandline.bench.interruption import failover as measure_failover
 from strandline.bench.interruption import start as measure_start
 from strandline.bench.shell import CommandFailed
-from strandline.cli.connect import HERE, Json, OfCluster, fail
+from strandline.cli.connect import HERE, Json, OfCluster, check_at_least, check_positive, fail
 
 
 def failover(
@@ -33,12 +33,12 @@ def failover(
     replication_factor
         number of replicas of the topic that the bench creates
     """
-    if rate < 1 or seconds <= 0 or replication_factor < 1:
-        fail("rate, seconds and replication factor must be positive", status=2)
+    check_at_least(1, rate=rate, replication_factor=replication_factor)
+    check_positive(seconds=seconds)
     try:
         measured = measure_failover(cluster.config, kill, rate, seconds, replication_factor)
     except CommandFailed as why:
-        fail(f"the kill command failed: {why}")
+        fail(f"the kill command failed: {why}", "{id} in it stands for the id of the node that is killed")
     print(json.dumps(msgspec.to_builtins(measured)) if json_output else text_of_failover(measured))
 
 
@@ -71,8 +71,8 @@ def start(
     limit
         seconds after which the bench gives up
     """
-    if replication_factor < 1 or limit <= 0:
-        fail("replication factor and limit must be positive", status=2)
+    check_at_least(1, replication_factor=replication_factor)
+    check_positive(limit=limit)
     measured = measure_start(cluster.config, command, stop, replication_factor, limit)
     print(json.dumps(msgspec.to_builtins(measured)) if json_output else text_of_start(measured))
 

@@ -16,7 +16,7 @@ from rich.progress import Progress, SpinnerColumn, TextColumn
 from rich.table import Table
 from rich.text import Text
 
-from strandline.cli.connect import Json, fail
+from strandline.cli.connect import Json, check_at_least, fail
 from strandline.cli.signals import interrupted_by_signals
 from strandline.client.errors import StrandlineError
 from strandline.client.librdkafka import why
@@ -50,8 +50,7 @@ def last_replica(
     records
         how many records each step writes
     """
-    if records < 1:
-        fail("--records must be positive", status=2)
+    check_at_least(1, records=records)
     interrupted_by_signals()
     folder = folder_for(dir, "strandline-last-replica-")
     console = Console(stderr=json_output)

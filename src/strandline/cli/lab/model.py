@@ -6,7 +6,7 @@ from cyclopts import App, Parameter
 from msgspec.structs import replace
 
 from strandline.cli.app import command
-from strandline.cli.connect import Json, fail
+from strandline.cli.connect import Json, misuse
 from strandline.cli.lab.exploring import explored
 from strandline.sim.model import Exploration, Setup, explore, ladder
 from strandline.sim.model.setup import ANY, NONE, usual
@@ -109,7 +109,10 @@ def model(
     setups = tuple(replace(setup, **chosen) for setup in setups)
     for setup in setups:
         if not 1 <= setup.min_isr <= setup.brokers <= BROKERS_MAX:
-            fail(f"--min-isr must be at least 1, and --brokers at least --min-isr and at most {BROKERS_MAX}", status=2)
+            misuse(
+                f"--min-isr {setup.min_isr} and --brokers {setup.brokers} do not go together",
+                f"--min-isr must be at least 1, and --brokers at least --min-isr and at most {BROKERS_MAX}",
+            )
     explored(setups, explore, as_json, json_output=json_output)
 
 

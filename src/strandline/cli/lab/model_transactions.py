@@ -4,7 +4,7 @@ from typing import Any
 
 from msgspec.structs import asdict, replace
 
-from strandline.cli.connect import Json, fail
+from strandline.cli.connect import Json, misuse
 from strandline.cli.lab.exploring import explored
 from strandline.sim.model.search import Exploration
 from strandline.sim.model.transactions import Setup, explore, ladder
@@ -75,9 +75,9 @@ def transactions(
     }
     chosen = {name: value for name, value in numbers.items() if value is not None}
     if version not in (None, *VERSIONS):
-        fail("--version must be 1 or 2", status=2)
+        misuse(f"--version must be 1 or 2, and is {version}", "2 is what brokers and clients use today")
     if two_phase and version == 1:
-        fail("--two-phase needs --version 2", status=2)
+        misuse("--two-phase needs --version 2", "leave --version out, or name 2")
     setups: tuple[Setup, ...]
     if chosen:
         setups = (replace(Setup(version=2 if version is None else version, two_phase=bool(two_phase)), **chosen),)
@@ -85,10 +85,11 @@ def transactions(
         setups = ladder(version, two_phase=two_phase)
     for setup in setups:
         if setup.epoch < -1 or setup.epoch > EPOCH_LAST:
-            fail(f"--epoch must be between -1 and {EPOCH_LAST}", status=2)
-        counts = [getattr(setup, name) for name in numbers if name != "epoch"]
-        if not all(0 <= count <= LIMITS_MAX for count in counts):
-            fail(f"limits must be between 0 and {LIMITS_MAX}", status=2)
+            misuse(f"--epoch must be between -1 and {EPOCH_LAST}, and is {setup.epoch}")
+        counts = {name: getattr(setup, name) for name in numbers if name != "epoch"}
+        for name, count in counts.items():
+            if not 0 <= count <= LIMITS_MAX:
+                misuse(f"--{name} must be between 0 and {LIMITS_MAX}, and is {count}")
     explored(setups, explore, as_json, json_output=json_output)
 
 

@@ -9,7 +9,7 @@ from rich.console import Console
 
 from strandline.bench.load import PERCENTILES
 from strandline.bench.requests import RequestsConfig, RequestsMeasured, measure_requests
-from strandline.cli.connect import HERE, Json, OfCluster, fail
+from strandline.cli.connect import HERE, Json, OfCluster, check_at_least, check_positive, fail
 from strandline.cli.lab.bench import cells, in_turn, process_ids, ratio_in_turn, wide
 from strandline.cli.show import Column, Fitted
 
@@ -57,8 +57,9 @@ def requests(
     pids
         process ids on this machine, separated by commas, whose processor time is shown for each request
     """
-    if min(record_size, partitions, replication_factor, connections, in_flight, rounds) < 1 or seconds <= 0:
-        fail("record size, partitions, connections, requests, seconds and rounds must be positive", status=2)
+    check_at_least(1, record_size=record_size, partitions=partitions, replication_factor=replication_factor)
+    check_at_least(1, connections=connections, in_flight=in_flight, rounds=rounds)
+    check_positive(seconds=seconds)
     processes = process_ids(pids)
     config = RequestsConfig(
         record_size, partitions, replication_factor, connections, in_flight, seconds, warmup, processes

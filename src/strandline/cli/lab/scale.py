@@ -12,7 +12,7 @@ from rich.status import Status
 
 from strandline.bench.scale_cluster import NotMeasured
 from strandline.bench.scale_steps import Say, ScaleConfig, Scaled, Step, measure
-from strandline.cli.connect import Json, fail
+from strandline.cli.connect import Json, check_at_least, check_positive, fail, misuse
 from strandline.cli.lab.bench import wide
 from strandline.cli.show import Column, Fitted
 from strandline.testing.local_cluster import StartFailed
@@ -55,8 +55,8 @@ def scale(
         keep the clusters' data in this folder; without it they are deleted
     """
     sizes = sizes_of(partitions)
-    if topics < 1 or idle <= 0:
-        fail("topics and idle must be positive", status=2)
+    check_at_least(1, topics=topics)
+    check_positive(idle=idle)
     console = Console(stderr=json_output)
     config = ScaleConfig(topics=topics, idle_s=idle)
     results: list[Scaled] = []
@@ -64,13 +64,13 @@ def scale(
         for size in sizes:
             folder = (dir or Path(temporary)).absolute() / f"{size}-partitions"
             if folder.exists():
-                fail(f"{folder} is there already", "name another folder with --dir")
+                fail(f"{folder} exists already", "name another folder with --dir")
             folder.mkdir(parents=True)
             try:
                 with console.status("") as status:
                     results.append(measure(size, config, folder, progress(status, size)))
             except (NotMeasured, StartFailed, OSError) as error:
-                fail(f"{size} partitions: {error}")
+                fail(f"{size} partitions: {error}", f"the logs of the nodes are in {folder}")
             if not json_output:
                 console.print(f"{size} partitions: measured")
     if json_output:
@@ -87,9 +87,9 @@ def sizes_of(text: str) -> list[int]:
     try:
         sizes = [int(part) for part in text.split(",")]
     except ValueError:
-        fail(f"--partitions needs numbers separated by commas, not '{text}'", status=2)
+        misuse(f"--partitions needs numbers separated by commas, not '{text}'", "for example 100,1000")
     if min(sizes) < 1 or len(set(sizes)) < len(sizes):
-        fail("--partitions needs positive numbers, each once", status=2)
+        misuse(f"--partitions needs positive numbers, each once, not '{text}'", "for example 100,1000")
     return sizes
 
 

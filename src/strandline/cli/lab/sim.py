@@ -12,7 +12,7 @@ from cyclopts import Parameter
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-from strandline.cli.connect import Json, fail
+from strandline.cli.connect import Json, fail, misuse
 from strandline.history.operation import Operation
 from strandline.history.recorded import write_lines
 from strandline.sim.diagram import write_page
@@ -81,13 +81,13 @@ def sim(
         folder for stories, diagrams and plans of failing runs
     """
     if sum((seed is not None, bool(seeds), plan is not None)) > 1:
-        fail("name only one of --seed, --seeds and --plan", status=2)
+        misuse("more than one of --seed, --seeds and --plan is named", "name one of them")
     if history is not None and seeds:
-        fail("--history is for one run: use it with --seed or --plan", status=2)
+        misuse("--history is for one run", "use it with --seed or --plan")
     if seeds:
         wanted = [seed for seed in parse_seeds(seeds) if eligible is None or is_eligible(seed, eligible)]
         if not wanted:
-            fail(f"none of the seeds {seeds} is {eligible}, with Eligible Leader Replicas: name more", status=2)
+            misuse(f"none of the seeds {seeds} is {eligible}, with Eligible Leader Replicas", "name more seeds")
         sys.exit(campaign(wanted, jobs, workload or "", secured or "", twice=twice, json_output=json_output))
     chosen = read(plan) if plan is not None else draw_plan(seed if seed is not None else 1)
     replay = (
@@ -107,13 +107,16 @@ def read(path: Path) -> Plan:
     try:
         return read_plan(path.read_bytes())
     except (OSError, msgspec.MsgspecError) as error:
-        fail(f"{path}: {error}", status=2)
+        misuse(
+            f"{path} is not a plan: {error}",
+            "`strandline sim --seed N --out FOLDER` writes the plan of a seed that fails",
+        )
 
 
 def parse_seeds(text: str) -> range:
     first, dots, last = text.partition("..")
     if not (first.isdigit() and (not dots or last.isdigit())) or (dots and int(last) < int(first)):
-        fail(f"--seeds needs FIRST..LAST, such as 1..1000, not {text!r}", status=2)
+        misuse(f"--seeds needs FIRST..LAST, not {text!r}", "for example 1..1000")
     return range(int(first), int(last if dots else first) + 1)
 
 
@@ -158,7 +161,7 @@ def write_history(path: Path, run: str, operations: Sequence[Operation], materia
     try:
         path.write_bytes(b"".join(lines))
     except OSError as error:
-        fail(f"{path} cannot be written: {error.strerror}")
+        fail(f"{path} cannot be written: {error.strerror}", "name another file with --history")
     if not material.finals:
         print(
             "the run stopped before all records were read: records that were not read count as unseen",

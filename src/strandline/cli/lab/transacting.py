@@ -9,7 +9,7 @@ from confluent_kafka import KafkaException
 from rich.console import Console
 
 from strandline.bench.transactions import Transacted, TransactionLoad, measure_transactions
-from strandline.cli.connect import HERE, Json, OfCluster, fail
+from strandline.cli.connect import HERE, Json, OfCluster, check_at_least, check_positive, fail
 from strandline.cli.lab.bench import in_turn, ratio_in_turn, wide
 from strandline.cli.show import Column, Fitted
 from strandline.client.librdkafka import why
@@ -56,17 +56,15 @@ def transactions(
         number of measurements of each cluster
     """
     load = TransactionLoad(producers, partitions, replication_factor, record_size, batch_bytes, hold_ms, seconds)
-    if (
-        min(producers, partitions, replication_factor, record_size, batch_bytes, rounds) < 1
-        or seconds <= 0
-        or hold_ms < 0
-    ):
-        fail("producers, partitions, replication factor, sizes, seconds and rounds must be positive", status=2)
+    check_at_least(1, producers=producers, partitions=partitions, replication_factor=replication_factor)
+    check_at_least(1, record_size=record_size, batch_bytes=batch_bytes, rounds=rounds)
+    check_at_least(0, hold_ms=hold_ms)
+    check_positive(seconds=seconds)
     clusters = in_turn(cluster, peer, peer_command_config)
     try:
         measured = [measure_transactions(one.config, load) for _ in range(rounds) for one in clusters]
     except KafkaException as error:
-        fail(why(error))
+        fail(why(error), "look into the logs of the nodes; `strandline transactions list` shows what is open")
     if json_output:
         print(json.dumps(as_json(measured, peer)))
     else:

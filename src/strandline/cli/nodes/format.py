@@ -10,7 +10,7 @@ from strandline.base.ids import parse_uuid
 from strandline.base.ports import DiskError
 from strandline.broker.config import ConfigError, NodeConfig, parse_properties
 from strandline.cli.admin.features import parsed
-from strandline.cli.connect import fail
+from strandline.cli.connect import fail, misuse
 from strandline.cli.security.add_scram import user_of
 from strandline.cli.security.passwords import warn
 from strandline.metadata.records import UserScramCredentialRecord
@@ -61,7 +61,7 @@ def format_storage(
     try:
         parse_uuid(cluster_id)
     except ValueError:
-        fail(f"'{cluster_id}' is not a cluster id", "`strandline random-uuid` prints one", status=2)
+        misuse(f"'{cluster_id}' is not a cluster id", "`strandline random-uuid` prints one")
     levels = dict(parsed(text) for text in feature or ())
     users = users_of(add_scram or [])
     configs = [config] if shards is None else write_shards(config, shards)
@@ -88,9 +88,11 @@ def write_shards(config: Path, count: int) -> list[Path]:
             path.touch(mode=0o600)
             path.write_text(text_of(shard))
     except OSError as error:
-        fail(f"{error.filename}: {error.strerror}", status=2)
+        misuse(
+            f"{error.filename}: {error.strerror}", "name a file that can be read, in a folder of your own"
+        )
     except (BadLayout, ConfigError) as error:
-        fail(f"{config} cannot be divided: {error}", status=2)
+        misuse(f"{config} cannot be divided: {error}", "docs/machines.md says what a machine's file must have")
     return paths
 
 
@@ -106,9 +108,9 @@ def format_node_of(
     try:
         node = NodeConfig.from_properties(parse_properties(config.read_text()))
     except OSError as error:
-        fail(f"cannot read {config}: {error.strerror}", status=2)
+        misuse(f"{config} cannot be read: {error.strerror}", "name the node's properties file with --config")
     except ConfigError as error:
-        fail(f"{config} is not a valid configuration: {'; '.join(error.problems)}", status=2)
+        misuse(f"{config} is not a valid configuration: {'; '.join(error.problems)}", "docs/configs.md lists the keys")
     needs_secret = node.boolean("cluster.secret.required") and not os.path.exists(path_of(node))
     if len(node.voters) > 1 and needs_secret and cluster_secret is None:
         fail(
@@ -121,7 +123,7 @@ def format_node_of(
         secret = None if cluster_secret is None else shared_secret(str(cluster_secret))
         fresh = format_node(node, cluster_id, levels, ignore_formatted=ignore_formatted, secret=secret, users=users)
     except (NotFormattable, DiskError) as error:
-        fail(str(error))
+        fail(str(error), f"nothing was formatted: correct {config}, or name other directories in its log.dirs")
     for path in paths:
         print(f"{'formatted' if path in fresh else 'already formatted:'} {path}")
 
@@ -137,7 +139,7 @@ def users_of(texts: list[str]) -> list[UserScramCredentialRecord]:
     try:
         users = [user_of(text) for text in texts]
     except ValueError as error:
-        fail(str(error), status=2)
+        misuse(str(error), "for example SCRAM-SHA-256=[name=alice,password=secret]")
     if any("password=" in text.replace("saltedpassword=", "") for text in texts):
         warn("the password of --add-scram is visible to other users of this machine, and stays in the shell's history")
     return users

@@ -19,7 +19,7 @@ from rich.text import Text
 from strandline.base.ports import DiskError
 from strandline.base.value import Value
 from strandline.cli.admin.topics import table_of
-from strandline.cli.connect import BOOTSTRAP_VARIABLE, DEFAULT_BOOTSTRAP, fail
+from strandline.cli.connect import BOOTSTRAP_VARIABLE, DEFAULT_BOOTSTRAP, fail, misuse
 from strandline.cli.nodes.client_settings import greeting
 from strandline.cli.nodes.console import AllowChanges, lines_of, opened
 from strandline.cli.show import Column, Fitted
@@ -85,7 +85,7 @@ def up(
     """
     interrupted_by_signals()
     if allow_changes and not console:
-        fail("--allow-changes is for --console", status=2)
+        misuse("--allow-changes is about the console", "add --console, or leave it out")
     terminal = Console()
     folder = dir.absolute()
     try:
@@ -118,7 +118,7 @@ def up(
 def wanted_nodes(nodes: int | None, folder: Path) -> int:
     there = nodes_in(folder)
     if nodes is not None and not 1 <= nodes <= NODES_MAX:
-        fail(f"--nodes must be between 1 and {NODES_MAX}", status=2)
+        misuse(f"--nodes must be between 1 and {NODES_MAX}, and is {nodes}", f"{NODES} nodes survive the loss of one")
     if there and nodes not in (None, there):
         fail(
             f"the cluster in {folder} has {there} nodes, and that cannot be changed",
@@ -143,7 +143,10 @@ def wants_security(asked: bool, folder: Path) -> bool:
 def wanted_ports(port: int, nodes: int) -> list[int]:
     last = PORT_MAX - 3 * nodes + 1
     if not 1 <= port <= last:
-        fail(f"--port must be between 1 and {last}: {nodes} nodes need {3 * nodes} ports from there on", status=2)
+        misuse(
+            f"--port must be between 1 and {last}, and is {port}",
+            f"{nodes} nodes need {3 * nodes} ports from there on",
+        )
     return [port + i for i in range(3 * nodes)]
 
 
@@ -186,7 +189,8 @@ def run_in_order(cluster: LocalCluster, console: Console, browser: ConsoleWanted
         return INTERRUPTED
     except (StartFailed, NotFormattable, NoCertificate, StrandlineError, DiskError, OSError) as error:
         cluster.stop_together()
-        fail(str(error))
+        logs = "the logs of the nodes are in its folders node-N"
+        fail(str(error), "" if isinstance(error, StrandlineError) else f"the cluster is in {cluster.folder}: {logs}")
     try:
         console.print(f"ready after {time.monotonic() - started:.1f} s; data in {cluster.folder}", soft_wrap=True)
         greet(cluster, console)

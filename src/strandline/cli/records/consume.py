@@ -60,7 +60,7 @@ def consume(
     except BrokenPipeError:
         hide_broken_pipe()
     except KafkaException as error:
-        fail(why(error))
+        fail(why(error), f"`strandline explain {topic}` says what is wrong with the topic")
     finally:
         consumer.close()
 

@@ -57,7 +57,8 @@ def produce(
         left, errors = produce_lines(producer, topic, key_separator, noted)
     if left or errors:
         detail = f": {errors[0]}" if errors else ""
-        fail(f"{left + len(errors)} records were not acknowledged{detail}")
+        advice = f"they may be in the log or not; `strandline explain {topic}` says what is wrong with the topic"
+        fail(f"{left + len(errors)} records were not acknowledged{detail}", advice)
 
 
 def produce_lines(
@@ -132,5 +133,6 @@ def split(line: bytes, separator: str | None) -> tuple[bytes | None, bytes]:
         return None, line
     key, found, value = line.partition(separator.encode())
     if not found:
-        fail(f"no key separator '{separator}' in the line {line[:80]!r}", status=2)
+        advice = "each line needs it: KEY, separator, VALUE. Without --key-separator records have no keys"
+        fail(f"no key separator '{separator}' in the line {line[:80]!r}", advice, status=2)
     return key, value

@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from strandline.cli.connect import fail
+from strandline.cli.connect import fail, misuse
 from strandline.cli.security.passwords import warn_of_command_line
 from strandline.client.admin.quotas import ANY_NAME, alter_quotas, component, quotas_of
 from strandline.client.admin.users import (
@@ -39,9 +39,9 @@ def names_in_order(arguments: Sequence[str]) -> list[str]:
 
 def check_types(types: Sequence[str], names: Sequence[str]) -> None:
     if len(set(types)) < len(types) or (len(types) > 1 and set(types) != {"users", "clients"}):
-        fail(f"--entity-type {' '.join(types)} do not go together: name one, or users and clients", status=2)
+        misuse(f"--entity-type {' '.join(types)} do not go together", "name one, or users and clients")
     if len(names) > len(types):
-        fail("there are more of --entity-name and --entity-default than of --entity-type", status=2)
+        misuse("there are more of --entity-name and --entity-default than of --entity-type", "name one for each type")
 
 
 # --- describe
@@ -102,7 +102,10 @@ def alter_clients(
 ) -> None:
     check_types(types, names)
     if len(names) != len(types):
-        fail("name --entity-name or --entity-default for each --entity-type", status=2)
+        misuse(
+            f"{len(types)} of --entity-type have {len(names)} names",
+            "name --entity-name or --entity-default for each type",
+        )
     may = [*IP_KEYS] if "ips" in types else [*CLIENT_KEYS]
     if list(types) == ["users"]:
         may += [*MECHANISM_CODES]
@@ -112,7 +115,7 @@ def alter_clients(
         fail(f"{', '.join(unknown)} cannot be set for {kinds}", f"{kinds} have {', '.join(may)}", status=2)
     changed = [key for key in (*added, *deleted) if key in MECHANISM_CODES]
     if changed and len(changed) < len(added) + len(deleted):
-        fail("quotas and SCRAM credentials are changed by separate commands", status=2)
+        misuse("quotas and SCRAM credentials cannot be changed together", "run one command for each")
     if changed:
         alter_user(config, names[0], added, deleted, validate_only=validate_only)
     else:
@@ -126,9 +129,9 @@ def alter_user(
     config: ClientConfig, user: str, added: Mapping[str, str], deleted: Sequence[str], *, validate_only: bool
 ) -> None:
     if user == DEFAULT:
-        fail("a SCRAM credential belongs to one user: name it with --entity-name", status=2)
+        misuse("a SCRAM credential belongs to one user", "name the user with --entity-name")
     if validate_only:
-        fail("--validate-only is not for SCRAM credentials", status=2)
+        misuse("--validate-only is not for SCRAM credentials", "leave it out")
     changes = [upserted(user, mechanism, text) for mechanism, text in added.items()]
     if added:
         warn_of_command_line()
@@ -140,7 +143,7 @@ def upserted(user: str, mechanism: str, text: str) -> Any:
     """`text`: "iterations=8192,password=secret", or without iterations. It is in no error."""
     found = CREDENTIAL.fullmatch(text)
     if found is None:
-        fail(f"{mechanism} needs [iterations=NUMBER,password=PASSWORD]; iterations may be left out", status=2)
+        misuse(f"{mechanism} needs [iterations=NUMBER,password=PASSWORD]", "iterations may be left out")
     iterations = int(found[1]) if found[1] not in (None, "", "-1") else ITERATIONS
     return upsertion(user, mechanism, found[2], iterations)
 
@@ -168,4 +171,4 @@ def number(key: str, text: str) -> float:
     try:
         return float(text)
     except ValueError:
-        return fail(f"Cannot parse quota configuration value for {key}: {text}", status=2)
+        return misuse(f"Cannot parse quota configuration value for {key}: {text}", "a quota is a number")

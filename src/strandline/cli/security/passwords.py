@@ -5,7 +5,7 @@ from getpass import getpass
 from pathlib import Path
 from stat import S_IRWXG, S_IRWXO
 
-from strandline.cli.connect import fail
+from strandline.cli.connect import fail, misuse
 
 
 def password_for(user: str, file: Path | None) -> str:
@@ -15,7 +15,7 @@ def password_for(user: str, file: Path | None) -> str:
     elif sys.stdin.isatty():
         text = getpass(f"Password of {user}: ")
         if getpass("The same again: ") != text:
-            fail("the two passwords differ")
+            fail("the two passwords differ", "repeat the command, or name a file with --password-file")
     else:
         text = sys.stdin.readline().rstrip("\r\n")
     if not text:
@@ -28,7 +28,8 @@ def from_file(path: Path) -> str:
         text = path.read_text()
         mode = path.stat().st_mode
     except (OSError, UnicodeDecodeError) as error:
-        fail(f"cannot read {path}: {getattr(error, 'strerror', None) or 'it is not UTF-8 text'}", status=2)
+        why = getattr(error, "strerror", None) or "it is not UTF-8 text"
+        misuse(f"{path} cannot be read: {why}", "its first line is the password")
     if mode & (S_IRWXG | S_IRWXO):
         warn(f"other users of this machine may read {path}: chmod 600 {path}")
     return (text.splitlines() or [""])[0]

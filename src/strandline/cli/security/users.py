@@ -58,7 +58,10 @@ def remove(
     """Remove a user's credentials. Connections that the user has stay open until they must authenticate again."""
     found = [one.mechanism for one in credentials_of(cluster.config, name) if mechanism in (None, one.mechanism)]
     if not found:
-        fail(f"user {name} has no credential{f' of {mechanism}' if mechanism else ''}", "`strandline users list`")
+        fail(
+            f"user {name} has no credential{f' of {mechanism}' if mechanism else ''}",
+            "`strandline users list` lists the credentials",
+        )
     for each in found:  # a request may change a user once
         alter_credentials(cluster.config, deletion(name, each))
     print(f"User {name} cannot log in with {' or '.join(found)} any more.")
