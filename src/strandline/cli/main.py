@@ -21,6 +21,10 @@ def run() -> None:
                 from strandline.cli.commands import help_text
 
                 print(help_text())
+            elif sys.argv[1:] == ["--version"]:
+                from strandline.base import VERSION
+
+                print(VERSION)
             else:
                 call()
         finally:

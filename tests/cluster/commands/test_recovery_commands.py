@@ -189,7 +189,7 @@ def nobody_is_elected_without_consent(commands: Commands) -> None:
     os.write(terminal, b"n\n")
     said, complaint = commands.run("leader-election", TYPE, "longest_log_aggressive", *AT, status=1, terminal=other_end)
     assert "Go on? [y/N]" in said
-    assert complaint == "error: no leader was elected, since you did not confirm it\n  type yes, or add --yes\n"
+    assert complaint == "error: no leader was elected, since you did not confirm it\n  answer y, or add --yes\n"
     os.close(terminal)
     os.close(other_end)
     assert leads(commands.cluster, "t") == 0

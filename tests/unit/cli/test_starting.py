@@ -79,7 +79,7 @@ def test_administration_needs_no_librdkafka_and_draws_no_table_before_there_are_
     assert imported((*arguments, *NOBODY), "rich.console", "rich.table") == "status 1 imported"
 
 
-@pytest.mark.parametrize("arguments", [(), ("--help",), ("-h",)], ids=" ".join)
+@pytest.mark.parametrize("arguments", [(), ("--help",), ("-h",), ("--version",)], ids=" ".join)
 def test_the_list_of_commands_is_printed_without_the_library_for_commands(arguments: tuple[str, ...]) -> None:
     assert imported(arguments, "cyclopts", "rich", "msgspec") == "status 0 imported"
 

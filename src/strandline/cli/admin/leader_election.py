@@ -146,7 +146,7 @@ def confirm(kind: Kind) -> None:
     if not sys.stdin.isatty():
         fail(f"an election of type {name} may lose records", "confirm it with --yes", status=2)
     if input("This may lose records that were acknowledged. Go on? [y/N] ").strip().lower() != "y":
-        fail("no leader was elected, since you did not confirm it", "type yes, or add --yes")
+        fail("no leader was elected, since you did not confirm it", "answer y, or add --yes")
 
 
 def finish(results: Results, plans: dict[Place, Plan], json_output: bool, seen: Seen | None = None) -> None:
