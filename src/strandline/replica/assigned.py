@@ -1,11 +1,11 @@
 """The partitions that metadata assigns to this broker: each gets its log, then its role, and loses both again.
 
 New logs are created a few in a step: a topic may have thousands, and a node that is deaf for seconds misses its
-heartbeats and the quorum's elections. What waits here is as if metadata had not named it yet, which lags on every
-broker: it is neither led nor followed, and clients ask for it again. It is created with what metadata says when its
-turn has come.
+heartbeats and the quorum's elections. Logs that a start has found get their first roles in steps, too. What waits here
+is as if metadata had not named it yet, which lags on every broker: it is neither led nor followed, and clients ask for
+it again. Its turn goes by what metadata says then.
 
-Invariant (executed by `check`): what waits is this broker's, and has no log yet.
+Invariant (executed by `check`): what waits is this broker's, and has no role yet.
 """
 
 from collections.abc import Iterable, Mapping
@@ -30,7 +30,19 @@ from strandline.replica.storage.storage import Storage
 from strandline.replica.withdrawing import Withdrawing
 
 LOGS_PER_STEP = 10
+ROLES_PER_STEP = 200  # for logs that are there
 PAUSE_MS = 1  # requests that have come meanwhile are served first
+
+
+class Room:
+    """How much of a step is left."""
+
+    def __init__(self) -> None:
+        self.left = {False: LOGS_PER_STEP, True: ROLES_PER_STEP}
+
+    def take(self, *, has_log: bool) -> bool:
+        self.left[has_log] -= 1
+        return self.left[has_log] >= 0
 
 
 class AssignedPartitions:
@@ -51,7 +63,7 @@ class AssignedPartitions:
         self.withdrawing = withdrawing
         self.roles = roles
         self.waiting: dict[TopicIdPartition, bool] = {}  # is it new to this broker?
-        self.turn = Alarm(host.timers, self.create_waiting)
+        self.turn = Alarm(host.timers, self.take_turns)
 
     def is_mine(self, at: TopicIdPartition) -> bool:
         partition = self.host.image.partition(at)
@@ -71,7 +83,7 @@ class AssignedPartitions:
         assert all(self.is_mine(at) for at in self.waiting)
         self.forget_lost()
         expect_beginnings(self.host, changed, now)
-        made = 0
+        room = Room()
         for at in changed:
             released = self.withdrawing.release(at, now) if self.is_mine(at) else None
             if released is None:
@@ -79,11 +91,12 @@ class AssignedPartitions:
             effects += released
             before = old.get(at)
             is_new = at in old and (before is None or self.host.me not in before.replicas)
-            if self.needs_log(at):
-                made += 1
-                if made > LOGS_PER_STEP or at in self.waiting:
+            if self.takes_turns(at):
+                has_log = self.host.partitions.find(at) is not None
+                if at in self.waiting or not room.take(has_log=has_log):
                     self.waiting[at] = is_new or self.waiting.get(at, False)
-                    effects += self.clear_name(at, now)
+                    if not has_log:
+                        effects += self.clear_name(at, now)
                     continue
             effects += self.take_role(at, is_new, now)
         self.roles.epoch_files.go_on(now)
@@ -95,10 +108,10 @@ class AssignedPartitions:
         for at in changed:
             if not self.is_mine(at):
                 self.host.absent.pop(at, None)
-                self.waiting.pop(at, None)
+                was_named = self.waiting.pop(at, None) is not None
                 self.assignments.forget(at)
                 hosted = self.host.partitions.find(at)
-                if hosted is not None and hosted.role is not None:
+                if hosted is not None and (was_named or hosted.role is not None):
                     effects += self.delete(hosted, now)
         return effects
 
@@ -140,17 +153,22 @@ class AssignedPartitions:
 
     # --- logs
 
-    def needs_log(self, at: TopicIdPartition) -> bool:
-        """Coordinators load what they lead at once; their topics are small."""
+    def takes_turns(self, at: TopicIdPartition) -> bool:
+        """It has no role yet. Coordinators load what they lead at once; their topics are small."""
         host = self.host
-        is_known = host.partitions.find(at) is not None or at in host.absent
-        return not is_known and host.image.topics[at.topic_id].name not in INTERNAL_TOPICS
+        hosted = host.partitions.find(at)
+        has_role = hosted is not None and hosted.role is not None
+        return not has_role and at not in host.absent and host.image.topics[at.topic_id].name not in INTERNAL_TOPICS
 
-    def create_waiting(self, now: Instant) -> list[Effect]:
+    def take_turns(self, now: Instant) -> list[Effect]:
         effects: list[Effect] = []
-        for at in list(islice(self.waiting, LOGS_PER_STEP)):
+        room = Room()
+        for at in list(islice(self.waiting, ROLES_PER_STEP)):
+            hosted = self.host.partitions.find(at)
+            assert hosted is None or hosted.role is None, at
+            if not room.take(has_log=hosted is not None):
+                break
             is_new = self.waiting.pop(at)
-            assert self.host.partitions.find(at) is None, at
             released = self.withdrawing.release(at, now)
             if released is not None:
                 effects += released + self.take_role(at, is_new, now)
@@ -232,5 +250,6 @@ class AssignedPartitions:
     def check(self) -> None:
         for at in self.waiting:
             assert self.is_mine(at), at
-            assert self.host.partitions.find(at) is None, at
+            hosted = self.host.partitions.find(at)
+            assert hosted is None or hosted.role is None, at
         assert not self.waiting or not self.turn.done, "the next ones are created by themselves"

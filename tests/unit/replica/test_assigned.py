@@ -179,3 +179,40 @@ def test_a_topic_that_is_made_and_deleted_again_and_again_does_not_make_steps_lo
     before = len(hosted(world))
     world.run(1)
     assert len(hosted(world)) - before == 4
+
+
+def restarted(world: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Broker 1, which finds ten logs, and has given roles to four of them."""
+    create(world)
+    world.run(10)
+    world.kill(1)
+    monkeypatch.setattr(assigned, "ROLES_PER_STEP", 4)
+    world.start(1)
+    return world.nodes[1]
+
+
+def with_role(world: Any) -> list[int]:
+    return [row.at.partition for row in world.nodes[1].host.partitions.all() if row.role is not None]
+
+
+def test_logs_that_a_start_has_found_get_their_roles_in_steps(world: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    node = restarted(world, monkeypatch)
+    assert with_role(world) == [0, 1, 2, 3]
+    change(world, 9, isr=(2, 1, 3))
+    assert with_role(world) == [0, 1, 2, 3], "a change does not let it jump the queue"
+    world.run(1)
+    assert with_role(world) == list(range(8))
+    world.run(1)
+    assert with_role(world) == list(range(PARTITIONS))
+    assert not node.assigned.waiting
+    node.check()
+
+
+def test_a_log_that_was_found_and_is_another_brokers_before_its_turn_is_deleted(
+    world: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    node = restarted(world, monkeypatch)
+    change(world, 9, replicas=(2, 3), directories=tuple(bytes([node]) * 16 for node in (2, 3)), isr=(2, 3))
+    assert node.host.partitions.find(TopicIdPartition(AT.topic_id, 9)) is None
+    world.run(10)
+    assert with_role(world) == list(range(9))
