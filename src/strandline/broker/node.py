@@ -393,7 +393,7 @@ class Node:  # at most 29 attributes, and one in `GuardedNode`: with more Python
             effects += self.broker.apply(self.image, delta, self.committed.end, now)
             effects += self.answer_metadata(self.broker, now, moved=True)
         if self.controller is not None and self.controller.is_active:
-            effects += self.controller.committed(self.quorum.high_watermark, now)
+            effects += self.controller.committed(self.committed.end, now)
         return effects
 
     def give_up(self) -> None:

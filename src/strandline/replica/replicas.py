@@ -81,6 +81,8 @@ from strandline.wire.messages.records.list_offsets import ListOffsetsRequest
 from strandline.wire.messages.records.offset_for_leader_epoch import OffsetForLeaderEpochRequest
 from strandline.wire.messages.records.produce import ProduceRequest
 
+TOGETHER_MAX = 1_000  # partitions, with which all tasks that are due are done in one step
+
 
 class Replicas:
     def __init__(
@@ -396,12 +398,18 @@ class Replicas:
     def expire(self, now: Instant) -> list[Effect]:
         effects = self.host.timers.expire(now)
         if self.next_task <= now:
-            for task in self.tasks:
-                if task.next <= now:
-                    task.next = Instant(now + task.span_ms)
-                    effects += task.task(now)
+            for task in self.due_tasks(now):
+                task.next = Instant(now + task.span_ms)
+                effects += task.task(now)
             self.next_task = min(task.next for task in self.tasks)
         return effects + self.flush(now)
+
+    def due_tasks(self, now: Instant) -> list[Every]:
+        """Each looks at all partitions, or at many. Where there are thousands, one has its turn, and the others a
+        millisecond later."""
+        due = [task for task in self.tasks if task.next <= now]
+        assert due, "the first of them is"
+        return due if self.host.partitions.count <= TOGETHER_MAX else [min(due, key=lambda task: task.next)]
 
     def check(self) -> None:
         self.producing.verifying.check()

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import pytest
 from tests.unit.replica.conftest import AT, World, a_batch
 
 from strandline.base.effects import Effect
@@ -10,6 +11,7 @@ from strandline.base.ids import NodeId
 from strandline.base.time import Instant
 from strandline.metadata import records as r
 from strandline.metadata.image import BROKER_RESOURCE, TOPIC_RESOURCE
+from strandline.replica import replicas
 from strandline.replica.config import ReplicaConfig
 
 
@@ -57,11 +59,38 @@ def test_with_a_very_short_lag_there_is_something_to_do_only_while_a_follower_la
     assert world.row(1)[4] == (1, 2)
 
 
+def test_where_there_are_many_partitions_tasks_that_are_due_at_once_take_turns(
+    world: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world.create()
+    node = world.nodes[1]
+
+    def due() -> int:
+        return sum(task.next <= world.now for task in node.tasks)
+
+    def all_due() -> None:
+        for number, task in enumerate(node.tasks):
+            task.next = Instant(world.now - number)
+        node.next_task = Instant(0)
+
+    all_due()
+    world.perform(1, node.expire(world.now))
+    assert due() == 0, "these are few"
+    monkeypatch.setattr(replicas, "TOGETHER_MAX", 0)
+    all_due()
+    last = node.tasks[-1]
+    for left in range(len(node.tasks) - 1, -1, -1):
+        world.perform(1, node.expire(world.now))
+        assert due() == left
+        assert last.next > world.now, "who has waited longest is the first"
+        assert (node.deadline() <= world.now) == (left > 0)
+
+
 def tick(world: World, span_ms: int) -> None:
     for _ in range(span_ms):
         world.now = Instant(world.now + 1)
-        for node, replicas in list(world.nodes.items()):
-            world.perform(node, replicas.expire(world.now))
+        for node, one in list(world.nodes.items()):
+            world.perform(node, one.expire(world.now))
 
 
 def test_a_shrink_counts_only_once_the_controller_has_agreed(world: Any) -> None:

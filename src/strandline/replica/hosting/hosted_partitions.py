@@ -44,6 +44,10 @@ class HostedPartitions:
         group = self.by_name.get(topic)
         return None if group is None else group.get(partition)
 
+    @property
+    def count(self) -> int:
+        return sum(map(len, self.by_id.values()))
+
     def all(self) -> Iterator[Hosted]:
         for group in self.by_id.values():
             yield from group.values()
