@@ -124,7 +124,7 @@ def test_a_failing_seed_is_exit_status_2_and_other_options_in_its_folder_1(
     ("options", "problem"),
     [
         ({"seeds": "9..1"}, "--seeds must be FIRST..LAST"),
-        ({"seeds": "1..2", "prepare": "nonsense"}, "--prepare wants MODULE:NAME"),
+        ({"seeds": "1..2", "prepare": "nonsense"}, "--prepare must be MODULE:NAME"),
         ({"seeds": "1..2", "again": 101}, "--again must be a percentage"),
         ({"seeds": "1..2", "limit": 0}, "--limit must be more than 0 seconds"),
         ({"seeds": "1..2", "block": 0}, "--block must be at least 1"),
