@@ -88,25 +88,10 @@ def bench(
     pids
         process ids on this machine, separated by commas, whose processor time and memory are shown
     """
-    check_at_least(8, record_size=record_size)
-    check_at_least(1, rounds=rounds, partitions=partitions)
-    check_positive(seconds=seconds)
-    if raw and (rate or not consume):
-        misuse("--raw measures the throughput of reads", "--raw needs --consume, and no --rate")
-    config = LoadConfig(
-        record_size,
-        acks,
-        linger_ms,
-        batch_bytes,
-        partitions,
-        replication_factor,
-        rate,
-        seconds,
-        warmup,
-        consume,
-        raw,
-        process_ids(pids),
-    )
+    check_at_least(1, rounds=rounds)
+    load = (record_size, acks, linger_ms, batch_bytes, partitions, replication_factor, rate, seconds, warmup)
+    config = LoadConfig(*load, consume, raw, process_ids(pids))
+    check(config)
     clusters = in_turn(cluster, peer, peer_command_config)
     for one in clusters:
         topic_names(one.config)  # ends the command if nobody answers
@@ -119,6 +104,14 @@ def bench(
     errors = sum(m.errors for measured in results.values() for m in measured)
     if errors:
         fail(f"{errors} records were not acknowledged", "the figures are of those that were: look into the nodes' logs")
+
+
+def check(config: LoadConfig) -> None:
+    check_at_least(8, record_size=config.record_size)
+    check_at_least(1, partitions=config.partitions)
+    check_positive(seconds=config.seconds)
+    if config.raw and (config.rate or not config.consume):
+        misuse("--raw measures the throughput of reads", "--raw needs --consume, and no --rate")
 
 
 def in_turn(cluster: Cluster, peer: str | None, peer_command_config: Path | None) -> list[Cluster]:

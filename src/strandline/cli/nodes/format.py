@@ -88,9 +88,7 @@ def write_shards(config: Path, count: int) -> list[Path]:
             path.touch(mode=0o600)
             path.write_text(text_of(shard))
     except OSError as error:
-        misuse(
-            f"{error.filename}: {error.strerror}", "name a file that can be read, in a folder of your own"
-        )
+        misuse(f"{error.filename}: {error.strerror}", "name a file that can be read, in a folder of your own")
     except (BadLayout, ConfigError) as error:
         misuse(f"{config} cannot be divided: {error}", "docs/machines.md says what a machine's file must have")
     return paths
