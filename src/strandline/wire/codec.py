@@ -58,7 +58,7 @@ def decoder_of(cls: type[Message], version: int, counts: bool = False) -> Decode
         "read_unsigned": read_unsigned,
         "unpack_from": unpack_from,
         "Malformed": Malformed,
-        "Unreadable": (struct_error, UnicodeDecodeError),
+        "Unreadable": (struct_error, IndexError, UnicodeDecodeError),
     }
     source = Source(names)
     source.add("size = len(buffer)")

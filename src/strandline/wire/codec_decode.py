@@ -1,9 +1,9 @@
 """Writes the Python source of a decoder.
 
 Neighbouring fixed-width fields, together with the length prefix of the variable field that follows them, are read by
-one `unpack_from`. A compact length is read as one byte, and again as a varint only if that byte says so. Reading beyond
-the end shows as struct.error, which the codec turns into `Malformed`; slices do not fail by themselves, so each is
-checked.
+one `unpack_from`; a byte that stands alone is indexed. A compact length is read as one byte, and again as a varint only
+if that byte says so. Reading beyond the end shows as struct.error or IndexError, which the codec turns into
+`Malformed`; slices do not fail by themselves, so each is checked.
 """
 
 from struct import Struct
@@ -34,11 +34,25 @@ class DecoderWriter:
         if not self.letters:
             return
         assert len(self.letters) == len(self.targets)
+        if self.letters == ["B"]:
+            self.byte(self.targets[0])
+            self.letters, self.targets = [], []
+            return
         form = Struct(">" + "".join(self.letters))
         unpack = self.source.constant("unpack", form.unpack_from)
         self.source.add(f"{', '.join(self.targets)}, = {unpack}(buffer, position)")
         self.source.add(f"position += {sum(WIDTH[letter] for letter in self.letters)}")
         self.letters, self.targets = [], []
+
+    def byte(self, target: str) -> None:
+        """One byte costs less without `struct`. Beyond the end it is an IndexError, which the codec knows too."""
+        self.source.add(f"{target} = buffer[position]")
+        self.source.add("position += 1")
+
+    def unsigned(self, target: str) -> None:
+        """A varint that nearly always has one byte."""
+        self.byte(target)
+        self.source.add(f"if {target} > 127: {target}, position = read_unsigned(buffer, position - 1)")
 
     def layout(self, layout: Layout) -> str:
         """Read a group; return an expression that constructs it."""
@@ -71,8 +85,8 @@ class DecoderWriter:
         tag, end = source.name("tag"), source.name("end")
         self.count(count)
         source.open(f"for _ in range({count}):")
-        source.add(f"{tag}, position = read_unsigned(buffer, position)")
-        source.add(f"{end}, position = read_unsigned(buffer, position)")
+        self.unsigned(tag)
+        self.unsigned(end)
         source.add(f"{end} += position")
         source.add(f"if {end} > size: raise Malformed('tagged field beyond the end')")
         branch = "if"

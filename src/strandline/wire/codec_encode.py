@@ -11,6 +11,8 @@ from strandline.wire.codec_plan import WIDTH, Field, Layout, Shape, Type
 from strandline.wire.codec_source import Source
 from strandline.wire.primitive import unsigned
 
+ONE_BYTE_MAX = 127  # the largest number that is a varint of one byte
+
 
 class EncoderWriter:
     """Generated locals: `out` (the bytearray being written, first the caller's), `chunks` (the buffers set aside)."""
@@ -30,6 +32,10 @@ class EncoderWriter:
         if not self.letters:
             return
         assert len(self.values) == len(self.letters) - self.letters.count("x"), "a value for each letter"
+        if not self.values:
+            self.source.add("out.append(0)" if self.letters == ["x"] else f"out += bytes({len(self.letters)})")
+            self.letters = []
+            return
         pack = self.source.constant("pack", Struct(">" + "".join(self.letters)).pack)
         self.source.add(f"out += {pack}({', '.join(self.values)})")
         self.letters, self.values = [], []
@@ -50,6 +56,7 @@ class EncoderWriter:
         assert [field.tag for field in fields] == sorted({field.tag or 0 for field in fields}), "tags ascend (KIP-482)"
         source = self.source
         outer, tags, count = source.name("outer"), source.name("tags"), source.name("count")
+        assert len(fields) <= ONE_BYTE_MAX
         self.in_tag, was_in_tag = True, self.in_tag
         source.add(f"{count} = 0")
         for field in fields:
@@ -66,12 +73,12 @@ class EncoderWriter:
             self.flush()
             source.add(f"{count} += 1")
             source.add(f"{tags} += {source.constant('tag', unsigned(field.tag or 0))}")
-            source.add(f"{tags} += unsigned(len(out))")
+            self.unsigned(tags, "len(out)")
             source.add(f"{tags} += out")
             source.close()
         source.open(f"if {count}:")
         source.add(f"out = {outer}")
-        source.add(f"out += unsigned({count})")
+        source.add(f"out.append({count})")
         source.add(f"out += {tags}")
         source.close()
         source.open("else:")
@@ -139,10 +146,18 @@ class EncoderWriter:
         assert type_.shape not in (Shape.FIXED, Shape.GROUP), "only what varies has a length"
         if type_.flexible:
             self.flush()
-            self.source.add(f"out += unsigned({length} + 1)")
+            self.unsigned("out", f"{length} + 1")
         else:
             self.write("h" if type_.shape is Shape.STRING else "i", length)
             self.flush()
+
+    def unsigned(self, out: str, value: str) -> None:
+        """A varint that nearly always has one byte, for which nothing is called."""
+        source = self.source
+        local = source.name("unsigned")
+        source.add(f"{local} = {value}")
+        source.add(f"if {local} <= {ONE_BYTE_MAX}: {out}.append({local})")
+        source.add(f"else: {out} += unsigned({local})")
 
     def records(self, type_: Type, local: str) -> None:
         assert not self.in_tag, "records in a tagged field would have to be copied"

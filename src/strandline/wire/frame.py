@@ -38,6 +38,8 @@ SIZE = Struct(">i")
 HEADER_TAGS_MAX = 100
 # By API key and version: whether its header has tagged fields, and how it is read. Filled as they come.
 READERS: dict[tuple[int, int], tuple[bool, Decoder]] = {}
+# By response and version: likewise.
+RESPONSE_READERS: dict[tuple[type[Message], int], tuple[bool, Decoder]] = {}
 # By response and version: whether its header has tagged fields, and how it is written. Filled likewise.
 RESPONSE_WRITERS: dict[tuple[type[Message], int], tuple[bool, Encoder]] = {}
 UNCOUNTED_MAX = 256 * 1024  # bytes of a frame that may have as many items as fit in
@@ -140,9 +142,10 @@ def decode_response(cls: type[M], version: int, frame: memoryview) -> tuple[int,
         raise Malformed("truncated response header")
     (correlation_id,) = RESPONSE_HEADER.unpack_from(frame, 0)
     position = RESPONSE_HEADER.size
-    if has_tagged_response_header(cls, version):
+    is_tagged, decode = RESPONSE_READERS.get((cls, version)) or response_reader_of(cls, version)
+    if is_tagged:
         position = _skip_tagged(frame, position)
-    message, position = decoder_of(cls, version)(frame, position)
+    message, position = decode(frame, position)
     if position != len(frame):
         raise Malformed(f"{cls.__name__} v{version}: {len(frame) - position} bytes too many")
     return correlation_id, message
@@ -160,6 +163,11 @@ def build_codecs() -> None:
 def has_tagged_response_header(cls: type[Message], version: int) -> bool:
     """Is it response header v1, with tagged fields at its end?"""
     return version in cls.flexible and cls.api_key != API_VERSIONS
+
+
+def response_reader_of(cls: type[Message], version: int) -> tuple[bool, Decoder]:
+    found = RESPONSE_READERS[cls, version] = has_tagged_response_header(cls, version), decoder_of(cls, version)
+    return found
 
 
 def writer_of(cls: type[Message], version: int) -> tuple[bool, Encoder]:
