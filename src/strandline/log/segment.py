@@ -12,7 +12,6 @@ from strandline.log.indexes.aborted import AbortedIndex
 from strandline.log.indexes.sparse import OffsetIndex, TimeIndex
 from strandline.log.tail import DELTA, DELTA_AT, STEP, cut
 from strandline.wire.batch import (
-    HEADER,
     HEADER_SIZE,
     LOG_OVERHEAD,
     MAGIC,
@@ -176,14 +175,19 @@ class Segment:
 
     # --- walking
 
+    def window(self, position: int, step: int) -> memoryview:
+        """The file from `position` on: `step` bytes of it, or a batch if that is more."""
+        buffer = self.file.read(position, step)
+        if why_no_batch(buffer, 0) is not None and len(buffer) >= HEADER_SIZE:
+            wanted = read_header(buffer, 0).size
+            if step < wanted <= self.size - position:
+                return self.file.read(position, wanted)
+        return buffer
+
     def windows(self, position: int, step: int = WALK_BYTES) -> Iterator[tuple[memoryview, int]]:
         """The file from `position` on, in pieces that begin with a batch and hold at least one if it is complete."""
         while position < self.size:
-            buffer = self.file.read(position, step)
-            if why_no_batch(buffer, 0) is not None and len(buffer) >= HEADER_SIZE:
-                wanted = read_header(buffer, 0).size
-                if step < wanted <= self.size - position:
-                    buffer = self.file.read(position, wanted)
+            buffer = self.window(position, step)
             at = 0
             while why_no_batch(buffer, at) is None:
                 at += read_header(buffer, at).size
@@ -194,12 +198,13 @@ class Segment:
 
     def headers(self, position: int, step: int = WALK_BYTES) -> Iterator[BatchHeader]:
         """Headers from `position` on; their positions are those in the file. Contents are not checked."""
-        for buffer, start in self.windows(position, step):
-            at = 0
-            while why_no_batch(buffer, at) is None:
-                header = read_header(buffer, at)
-                at = header.end
-                yield BatchHeader(start + header.position, *HEADER.unpack_from(buffer, header.position))
+        while position < self.size:
+            header = None
+            for header in batches(self.window(position, step), 0, position):
+                yield header
+            if header is None:
+                return
+            position = header.end
 
     def beside(self, offset: int) -> Iterator[BatchHeader]:
         """The last batch that ends before `offset`, and the one that holds it or comes next, as far as they are there.

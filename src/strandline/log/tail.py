@@ -142,31 +142,28 @@ class Tail:
 
     def read(self, offset: int, max_bytes: int, upto: int, *, min_one: bool) -> tuple[list[Buffer], int] | None:
         """Buffers and their size; None if `offset` is not here."""
-        bases = self.bases
-        if not bases or offset < bases[0] or offset >= self.end:
+        bases, last_end = self.bases, self.end
+        if not bases or offset < bases[0] or offset >= last_end:
             return None
         buffers: list[Buffer] = []
-        total = 0
-        at = bisect_right(bases, offset) - 1
-        count = len(bases)
-        while at < count:
+        total, last = 0, len(bases) - 1
+        for at in range(last if offset >= bases[last] else bisect_right(bases, offset) - 1, last + 1):
             chunk = self.chunks[at]
-            chunk_end = bases[at + 1] if at + 1 < count else self.end
+            chunk_end = bases[at + 1] if at < last else last_end
             length = len(chunk)
-            if offset == bases[at] and chunk_end <= upto and (total + length <= max_bytes):
+            if offset == bases[at] and chunk_end <= upto and total + length <= max_bytes:
                 buffers.append(chunk)
                 total += length
-                offset = chunk_end
-                at += 1
-                continue
-            start, end, _ = cut(chunk, 0, offset, max_bytes - total, upto, min_one=min_one and not total)
-            if end > start:
-                buffers.append(chunk[start:end])
-                total += end - start
-            if end < length:
+            else:
+                start, end, _ = cut(chunk, 0, offset, max_bytes - total, upto, min_one=min_one and not total)
+                if end > start:
+                    buffers.append(chunk[start:end])
+                    total += end - start
+                if end < length:
+                    break
+            if chunk_end >= upto:
                 break
             offset = chunk_end
-            at += 1
         return buffers, total
 
     def check(self, log_end_offset: int) -> None:

@@ -150,12 +150,17 @@ def why_no_batch(buffer: Buffer, position: int) -> Tail | None:
     return Tail.TRUNCATED if length + LOG_OVERHEAD > rest else None
 
 
-def batches(buffer: Buffer, position: int = 0) -> Iterator[BatchHeader]:
-    """The complete batches from `position` on. Use `scan` to learn why the walk ended."""
-    while why_no_batch(buffer, position) is None:
-        header = BatchHeader(position, *HEADER.unpack_from(buffer, position))
+def batches(buffer: Buffer, position: int = 0, start: int = 0) -> Iterator[BatchHeader]:
+    """The complete batches from `position` on. Use `scan` to learn why the walk ended. `start`: where the buffer begins
+    in what the headers' positions are counted in, a file for example."""
+    size = len(buffer)
+    while position + HEADER_SIZE <= size:  # and as `why_no_batch`, for which the header need not be read twice
+        header = BatchHeader(start + position, *HEADER.unpack_from(buffer, position))
+        after = position + header.batch_length + LOG_OVERHEAD
+        if header.magic != MAGIC or not position + HEADER_SIZE <= after <= size:
+            return
         yield header
-        position += header.batch_length + LOG_OVERHEAD
+        position = after
 
 
 def scan(buffer: Buffer, position: int = 0) -> Scan:

@@ -9,6 +9,7 @@ Where a batch is damaged its length may be wrong too. Then only an index entry s
 
 from bisect import bisect_right
 from collections.abc import Iterator
+from struct import Struct as Layout
 
 from strandline.base.crc32c import crc32c
 from strandline.base.value import Value
@@ -17,7 +18,6 @@ from strandline.log.segment import Segment, header_at
 from strandline.wire.batch import (
     ATTRIBUTES_AT,
     CODEC_MASK,
-    HEADER,
     HEADER_SIZE,
     LOG_OVERHEAD,
     MAGIC,
@@ -26,6 +26,9 @@ from strandline.wire.batch import (
 )
 from strandline.wire.compress import Codec
 
+# Of a header what is looked at at first sight: base offset, length, epoch, magic, CRC, attributes, delta, record count.
+SIGHT = Layout(">qiibIhi30xi")
+CODEC_MAX = int(Codec.ZSTD)
 UNKNOWN = -1
 STEP_BYTES = 1 << 20
 ENTRIES_MAX = 256  # that are tried behind damage
@@ -71,8 +74,7 @@ def pass_sound(log: Log, buffer: memoryview, at: int, offset: int, bound: int) -
     one. Nothing is built for a batch, as nearly all of what is checked is sound. Returns where the next one begins."""
     size, start, epoch, until = len(buffer), log.log_start_offset, -1, -1
     while offset < bound and at + HEADER_SIZE <= size:
-        fields = HEADER.unpack_from(buffer, at)
-        base, length, leader_epoch, magic, crc, attributes, delta = fields[:7]
+        base, length, leader_epoch, magic, crc, attributes, delta, count = SIGHT.unpack_from(buffer, at)
         end, last = at + LOG_OVERHEAD + length, base + delta
         if last >= until:
             epoch, until = log.epochs.span_at(last)
@@ -83,8 +85,8 @@ def pass_sound(log: Log, buffer: memoryview, at: int, offset: int, bound: int) -
             or leader_epoch != epoch
             or not start <= last < bound
             or delta < 0
-            or fields[12] < 0
-            or attributes & CODEC_MASK > Codec.ZSTD
+            or count < 0
+            or attributes & CODEC_MASK > CODEC_MAX
             or crc != crc32c(buffer[at + ATTRIBUTES_AT : end])
         ):
             break
