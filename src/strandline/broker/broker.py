@@ -133,10 +133,15 @@ class Broker:
 
     def is_due(self, now: Instant) -> bool:
         """Would `expire` do anything?"""
-        if self.replicas.is_due(now) or self.telemetry.purge_at <= now:
-            return True
-        others = (self.suspects, self.groups, self.transactions, self.lifecycle, self.producer_ids)
-        return any(part.deadline() <= now for part in others)
+        return (
+            self.replicas.is_due(now)
+            or self.telemetry.purge_at <= now
+            or self.suspects.deadline() <= now
+            or self.groups.deadline() <= now
+            or self.transactions.deadline() <= now
+            or self.lifecycle.deadline() <= now
+            or self.producer_ids.deadline() <= now
+        )
 
     def expire(self, now: Instant) -> list[Effect]:
         effects = self.replicas.expire(now)

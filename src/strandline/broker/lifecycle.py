@@ -127,8 +127,10 @@ class Lifecycle:
             return role.until if self.in_flight else min(self.next_send, role.until)
         if type(role) is ShutDown:
             return NEVER
-        ends = min(self.report_until, self.register_until or NEVER)
-        return ends if self.in_flight else min(self.next_send, ends)
+        ends = self.report_until
+        if self.register_until and self.register_until < ends:
+            ends = self.register_until
+        return ends if self.in_flight or ends < self.next_send else self.next_send
 
     def expire(self, now: Instant) -> list[Effect]:
         if now < self.deadline():

@@ -155,11 +155,13 @@ class Node:  # at most 29 attributes, and one in `GuardedNode`: with more Python
             return self.half_done(error.event, error, now)
 
     def on_time(self, now: Instant) -> list[Effect]:
+        is_first_due = self.is_parting or self.committed.has_more or self.quorum.deadline() <= now
         self.is_parting = False
-        is_first_due = self.committed.has_more or self.quorum.deadline() <= now
         # What a lost leadership means comes first: a node that stood still may find both timers due, and a controller
         # that is none any more must not write.
-        done = self.propagate(self.quorum.expire(now), now)
+        done = self.quorum.expire(now)
+        if done or is_first_due:  # else nothing has moved since the last step
+            done = self.propagate(done, now)
         if self.halted:
             return done
         self.is_idle = not (done or is_first_due or due.is_due(self.forwarding, self.controller, self.broker, now))
@@ -373,12 +375,15 @@ class Node:  # at most 29 attributes, and one in `GuardedNode`: with more Python
             effects += self.leader_changed(leader, now)
         if self.controller is not None:
             effects += self.follow_leadership(self.controller, now)
-        if self.early is not None and self.broker is not None and self.broker.lifecycle.is_unfenced:
-            effects += self.let_clients_in(now)
-        if self.broker is not None and self.broker.has_news:
-            effects += self.broker.notice(now)
-        if self.broker is not None and type(self.broker.lifecycle.role) is ShutDown and not self.halted:
-            effects += self.part(clean=self.broker.lifecycle.role.clean, now=now)
+        broker = self.broker
+        if broker is not None:
+            if self.early is not None and broker.lifecycle.is_unfenced:
+                effects += self.let_clients_in(now)
+            if broker.has_news:
+                effects += broker.notice(now)
+            role = broker.lifecycle.role
+            if type(role) is ShutDown and not self.halted:
+                effects += self.part(clean=role.clean, now=now)
         if self.is_closing and not self.halted:
             effects += self.part(clean=True, now=now)
         return effects

@@ -67,6 +67,7 @@ class Quorum:
         self.state = QuorumState(
             me, directory_id, cluster_id, voters, log, config, rng, now, promises, found, unfit, verdict
         )
+        self.due = self.first_due()  # when something is to be done, as the last event left it
 
     # --- what the node calls
 
@@ -92,6 +93,10 @@ class Quorum:
         return self.drive(now)
 
     def deadline(self) -> Instant:
+        """A node asks after each of its events, and few of these concern the quorum: so the quorum knows the answer."""
+        return self.due
+
+    def first_due(self) -> Instant:
         state = self.state
         impairment = state.evidence.impairment
         due = deadline_of(state.role, may_fetch=state.durability.is_complete)
@@ -99,6 +104,9 @@ class Quorum:
 
     def expire(self, now: Instant) -> list[Effect]:
         state = self.state
+        if now < self.due and state.evidence.impairment is None:  # another part of the node is due
+            state.out += state.durability.sync()
+            return self.let_out(now)
         match state.role:
             case Unattached() | Voted() if state.role.election_deadline <= now:
                 state.become_prospective(now)
@@ -158,7 +166,7 @@ class Quorum:
 
     @property
     def is_leader(self) -> bool:
-        return isinstance(self.state.role, Leader)
+        return type(self.state.role) is Leader
 
     @property
     def epoch_start_offset(self) -> int:
@@ -173,6 +181,7 @@ class Quorum:
 
     def check(self) -> None:
         invariants.check(self.state)
+        assert self.due == self.first_due(), "only events of its own change what is due"
 
     # --- events
 
@@ -213,9 +222,15 @@ class Quorum:
                 voting.send_end(state, state.role, now)
             case Unattached() | Voted():
                 pass
+        return self.let_out(now)
+
+    def let_out(self, now: Instant) -> list[Effect]:
+        state = self.state
         out, state.out = state.out, []
         assert state.high_watermark <= state.log.log_end_offset
-        return [*state.promises.release(out), *self.save(now)]
+        effects = [*state.promises.release(out), *self.save(now)]
+        self.due = self.first_due()
+        return effects
 
     def save(self, now: Instant) -> list[Effect]:
         state = self.state

@@ -95,17 +95,16 @@ class QuorumState:
     @property
     def leader_id(self) -> NodeId:
         """Whom this node's role follows, itself for a leader; NOBODY if it knows no leader."""
-        match self.role:
-            case Leader():
-                return self.me
-            case Follower() | Observing():
-                return self.role.leader
-            case _:
-                return NOBODY
+        role = self.role
+        if type(role) is Leader:
+            return self.me
+        if type(role) is Follower or type(role) is Observing:
+            return role.leader
+        return NOBODY
 
     @property
     def is_leader(self) -> bool:
-        return isinstance(self.role, Leader)
+        return type(self.role) is Leader
 
     @property
     def epoch_start_offset(self) -> int:

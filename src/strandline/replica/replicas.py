@@ -427,6 +427,7 @@ class Replicas:
         self.scrubber.repairs.check()
         self.fetchers.check()
         self.futures.check()
+        followed = dict.fromkeys(self.fetchers.by_leader, 0)
         for hosted in host.partitions.all():
             if (role := hosted.role) is None:
                 continue
@@ -434,6 +435,10 @@ class Replicas:
             assert host.image.topics[hosted.at.topic_id].name == hosted.name.topic, hosted.name
             assert host.directories.is_live(hosted.directory), hosted.name
             hosted.check()
-            for node, fetcher in self.fetchers.by_leader.items():
-                follows = isinstance(role, Follower) and role.leader == node
-                assert (hosted.at in fetcher.partitions) == follows, hosted.name
+            if isinstance(role, Follower) and role.leader in followed:
+                assert hosted.at in self.fetchers.by_leader[role.leader].partitions, hosted.name
+                followed[role.leader] += 1
+        for node, count in followed.items():
+            assert len(self.fetchers.by_leader[node].partitions) == count, (
+                f"it fetches more from {node} than it follows"
+            )

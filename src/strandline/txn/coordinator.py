@@ -8,7 +8,7 @@ them.
 from collections.abc import Callable
 
 from strandline.base.effects import Answered, Effect, Failed, Received
-from strandline.base.time import NEVER, Instant
+from strandline.base.time import Instant
 from strandline.coordination.internal_log import InternalLog
 from strandline.metadata.features import TXN_FEATURE
 from strandline.metadata.image import Delta, Image
@@ -84,8 +84,11 @@ class Transactions:
     # --- time
 
     def deadline(self) -> Instant:
-        first = self.expiring.deadline() if self.shards.loaded else NEVER
-        return min(first, self.shards.next_load, self.markers.deadline(), self.shards.first_due())
+        shards = self.shards
+        first = min(shards.next_load, self.markers.next_try)
+        if shards.waiters:
+            first = min(first, shards.first_due())
+        return min(first, self.expiring.deadline()) if shards.loaded else first
 
     def expire(self, now: Instant) -> list[Effect]:
         effects = self.begin(self.shards.go_on(now), now) if self.shards.next_load <= now else []

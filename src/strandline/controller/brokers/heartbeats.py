@@ -123,7 +123,8 @@ class Heartbeats:
         return [node for node, end in self.ends.items() if end <= now]
 
     def deadline(self) -> Instant:
-        return min([NEVER, *self.ends.values(), *(p.again_at for p in self.probing.values())])
+        first = min(self.ends.values(), default=NEVER)
+        return min(first, *[p.again_at for p in self.probing.values()]) if self.probing else first
 
     def check(self) -> None:
         assert set(self.probing) <= set(self.ends), "only who is in a session is probed"

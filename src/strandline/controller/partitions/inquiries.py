@@ -79,7 +79,7 @@ class Inquiries:
                     yield TopicIdPartition(topic.topic_id, row.partition), answer
 
     def deadline(self) -> Instant:
-        return min(self.again_at.values(), default=NEVER)
+        return min(self.again_at.values()) if self.again_at else NEVER
 
     def expire(self, now: Instant) -> bool:
         """Is the pause of somebody over?"""

@@ -112,7 +112,7 @@ class Manual:
                 yield asked, response_of(asked)
 
     def deadline(self) -> Instant:
-        return min((asked.ends for asked in self.asked), default=NEVER)
+        return min([asked.ends for asked in self.asked]) if self.asked else NEVER
 
 
 def is_manual(request: object, version: int) -> bool:

@@ -53,9 +53,11 @@ class HostedPartitions:
             yield from group.values()
 
     def leaders(self) -> Iterator[tuple[Hosted, Leader]]:
-        for hosted in self.all():
-            if type(hosted.role) is Leader:
-                yield hosted, hosted.role
+        for group in self.by_id.values():
+            for hosted in group.values():
+                role = hosted.role
+                if type(role) is Leader:
+                    yield hosted, role
 
     def check(self) -> None:
         for topic, group in self.by_name.items():
