@@ -56,7 +56,7 @@ class Actor(Station):
             self.world.time.later(1, lambda asked=asked: self.answer(asked, None))  # type: ignore[misc]  # the default's type is not inferred
 
     def event(self, event: Event) -> None:
-        assert isinstance(event, Answered | Failed), event
+        assert isinstance(event, (Answered, Failed)), event
         assert isinstance(event.token, ClientToken), event
         self.answer(event.token.asked, event.message if isinstance(event, Answered) else None)
 

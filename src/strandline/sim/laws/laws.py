@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable
+from types import NoneType
 from typing import Any
 
 from strandline.base.effects import Answered, Received, Reply, Send
@@ -121,10 +122,11 @@ class Laws:
             self.permissions.received(machine, event)
             if is_forged(event):
                 return
-        for hear in self.hearing.get((type(event), type(getattr(event, "message", None))), ()):
+        is_carrying = type(event) in CARRYING
+        for hear in self.hearing.get((type(event), type(event.message) if is_carrying else NoneType), ()):
             hear(machine, event)
         self.logs.forget()
-        if machine.node is not None and type(event) in CARRYING:
+        if is_carrying and machine.node is not None:
             try:
                 self.logs.received(machine, machine.node, event)
             except Violation:

@@ -43,7 +43,10 @@ class Medium(Protocol):
     stations: dict[str, "Station"]
     numbers: "count[int]"
     cuts: dict[tuple[str, str], None]
-    tamper: Callable[["Connection", Any, int], Any]
+    tamper: Callable[["Connection", Any, int], Any] | None
+
+    @property
+    def is_watched(self) -> bool: ...
 
     def send(self, source: "Station", effect: Send) -> None: ...
     def send_again(self, connection: "Connection", frame: bytes) -> None: ...
@@ -57,6 +60,23 @@ class Medium(Protocol):
 
 class Station:
     """A machine on the network, and the process on it. `life` counts the processes."""
+
+    # A machine has more attributes than Python 3.11 looks up fast in a dictionary (30): these are in none.
+    __slots__ = (
+        "ghosts",
+        "inbound",
+        "inbox",
+        "is_node",
+        "is_paused",
+        "is_powered",
+        "is_running",
+        "life",
+        "name",
+        "network",
+        "outbound",
+        "principal",
+        "resumed_at",
+    )
 
     def __init__(self, name: str, network: Medium) -> None:
         self.name = name
@@ -184,7 +204,9 @@ class Connection:
         network = self.network
         is_answered = getattr(effect.message, "acks", -1) != 0
         network.count(frame)
-        passage = network.leaving(self.source, self.target, effect.message, is_answer=False)
+        passage = None
+        if network.is_watched:
+            passage = network.leaving(self.source, self.target, effect.message, is_answer=False)
         self.up.push(partial(self.arrived, frame, passage))
         if not is_answered:
             return
@@ -229,7 +251,9 @@ class Connection:
         view = memoryview(bytearray(frame))[4:]
         found, message = decode_response(api_of(effect.message).response, effect.version, view)
         assert found == correlation, "answers come in the order of requests"
-        self.source.event(Answered(effect.token, self.network.tamper(self, message, effect.version)))
+        if self.network.tamper is not None:
+            message = self.network.tamper(self, message, effect.version)
+        self.source.event(Answered(effect.token, message))
 
     # --- at the target
 
@@ -252,8 +276,10 @@ class Connection:
             self.network.arrives(passage)
         if self.target.is_paused:
             self.target.deliver(self.target_life, lambda: self.take_request(frame))
-        else:
+        elif self.held or self.reads_from > self.network.time.now:
             self.take_request(frame)
+        else:
+            self.take(frame)
 
     def throttle(self, ms: int) -> None:
         self.reads_from = max(self.reads_from, self.network.time.now + ms)
@@ -271,15 +297,20 @@ class Connection:
             self.read_on()
 
     def serve(self, frame: bytes) -> None:
-        if not self.is_accepted():
-            return
+        if self.is_accepted():
+            self.take(frame)
+
+    def take(self, frame: bytes) -> None:
         request = decode_request(memoryview(bytearray(frame))[4:])
         to = ReplyTo(self.number, self.received, request.correlation_id, request.api_key, request.api_version)
         self.received += 1
         caller, client_id = self.caller, request.client_id or ""
         if caller.client_id != client_id:
             caller = self.caller = replace(caller, client_id=client_id)
-        self.target.event(Received(to, caller, self.network.tamper(self, request.message, request.api_version)))
+        message: Any = request.message
+        if self.network.tamper is not None:
+            message = self.network.tamper(self, message, request.api_version)
+        self.target.event(Received(to, caller, message))
 
     def target_lost(self) -> None:
         if self.is_accepted():
@@ -295,7 +326,8 @@ class Connection:
             chunks = encode_response(message, to.api_version, to.correlation_id)
             frame = bytes(chunks[0]) if len(chunks) == 1 else b"".join(chunks)
             self.network.count(frame)
-            passage = self.network.leaving(self.target, self.source, message, is_answer=True)
+            if self.network.is_watched:
+                passage = self.network.leaving(self.target, self.source, message, is_answer=True)
         self.answers[to.sequence] = frame
         while self.answered in self.answers:
             ready = self.answers.pop(self.answered)

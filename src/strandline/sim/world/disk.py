@@ -74,7 +74,7 @@ class SimDisk:
         self.tinder = ("", 0)  # what sets the fuse, and to what
         self.counts: dict[str, int] = {}  # how often each file was saved
         self.boots = 0  # how often the system began anew
-        self.changes = 0  # grows with all that may change what files have, whoever does it
+        self.rewrites = 0  # grows whenever bytes of a file become others, whoever does it: not by an append
         self.restore(Image({}))
         self.is_of_another_day = False  # its content was brought back
         self.draw_cached: Callable[[], bool] = lambda: True  # is what a Fetch asks for in the page cache?
@@ -206,7 +206,6 @@ class SimDisk:
 
     def burn(self, what: str = "") -> None:
         """Before each operation that changes something."""
-        self.changes += 1
         if what and what == self.tinder[0]:
             (_, self.fuse), self.tinder = self.tinder, ("", 0)
         if self.fuse >= 0:
@@ -274,7 +273,7 @@ class SimDisk:
 
     def recount(self) -> None:
         """After names changed as a whole."""
-        self.changes += 1
+        self.rewrites += 1
         self.used = 0
         for _, content in self.names.files():
             content.is_linked = True
@@ -329,6 +328,7 @@ class SimDisk:
         path, content = found[rng.randrange(0, len(found))]
         position = rng.randrange(0, content.synced_size)
         content.flip(position, rng.randrange(0, 8))
+        self.rewrites += 1
         return path, position
 
     def flip(self, path: str, position: int, bit: int) -> None:
@@ -336,7 +336,7 @@ class SimDisk:
         entry = self.names.find(path)
         assert entry is not None, path
         as_file(path, entry).flip(position, bit)
-        self.changes += 1
+        self.rewrites += 1
 
     def tamper(self, path: str, data: bytes | None) -> None:
         """Somebody else writes this file as a whole, or removes it (None; a folder with all that is in it), durably. A
@@ -401,6 +401,11 @@ class SimDisk:
         """So much time has passed that the system has written what no process synced, also if its writer is gone."""
         for _, content in self.names.files():
             content.changes.clear()
+
+    @property
+    def form(self) -> tuple[Names, int, int]:
+        """If it is the same as before, each name has the file that it had, and files were changed by appends alone."""
+        return self.names, self.names.version, self.rewrites
 
     def lossy(self, path: str) -> bool:
         """Might a loss of power now change what is found under this name?"""

@@ -16,6 +16,7 @@ class Volume(Protocol):
     failing: dict[str, None]
     opened: dict[int, "SimFile"]
     bytes_read: int
+    rewrites: int
     names: Names
 
     @property
@@ -64,6 +65,7 @@ class SimFile:
     def write(self, position: int, data: bytes) -> int:
         """What does not fit on the disk is left out, and then the file's end stays where it was."""
         content, disk = self.content, self.disk
+        disk.rewrites += 1
         before = len(content.data)
         fits = len(data)
         if disk.is_limited:
@@ -90,6 +92,7 @@ class SimFile:
 
     def truncate(self, size: int) -> None:
         self.changing("cut")
+        self.disk.rewrites += 1
         before = len(self.content.data)
         if self.disk.is_limited and size - before > self.disk.room_for(self.path):
             raise DiskFull(f"{self.path}: {ENOSPC}")

@@ -40,6 +40,7 @@ class Names:
     def __init__(self) -> None:
         self.top = Directory()
         self.changes: list[Change] = []  # since they were synced, oldest first
+        self.version = 0  # grows with all that may give a name another meaning
 
     # --- looking
 
@@ -92,6 +93,7 @@ class Names:
     # --- changing
 
     def edit(self, *edits: Edit) -> None:
+        self.version += 1
         for directory, name, entry in edits:
             if entry is None:
                 del directory.names[name]
@@ -128,11 +130,14 @@ class Names:
         kept: list[Change] = []
         synced: list[Change] = []
         for change in reversed(self.changes):
-            for where, name, _ in edits(change):
-                if where is directory or (where, name) in keys:
-                    keys.update([(where, name) for where, name, _ in edits(change)])
-                    synced.append(change)
-                    break
+            if not isinstance(change, Cut):
+                for where, name, _ in change:
+                    if where is directory or (where, name) in keys:
+                        keys.update([(where, name) for where, name, _ in change])
+                        synced.append(change)
+                        break
+                else:
+                    kept.append(change)
             else:
                 kept.append(change)
         for change in reversed(synced):
@@ -146,6 +151,7 @@ class Names:
 
     def empty(self, path: str) -> None:
         """Nothing is in this directory, nor was, nor will be after a loss of power."""
+        self.version += 1
         directory = self.find(path)
         assert isinstance(directory, Directory)
         gone = {directory, *(entry for _, entry in self.walk(path) if isinstance(entry, Directory))}
@@ -153,6 +159,7 @@ class Names:
         directory.names, directory.synced = {}, {}
 
     def crash(self, rng: Rng) -> None:
+        self.version += 1
         for change in self.changes[: rng.randrange(0, len(self.changes) + 1)]:
             make_durable(change)
         self.changes = []

@@ -30,7 +30,7 @@ class Ground:
         self.story: deque[str] = deque(maxlen=STORY_LINES)
         self.events = 0
         self.seen: Counter[str] = Counter()  # what happened how often
-        self.ambushes: dict[str, list[Callable[[str], None]]] = {}  # what waits for the next moment or message
+        self.ambushes = self.network.ambushes
         self.history = History()
 
     def random(self, name: str) -> Random:

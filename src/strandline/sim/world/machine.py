@@ -189,14 +189,15 @@ class Machine(Station):
 
     def event(self, event: Event) -> None:
         self.world.laws.received(self, event)
-        self.run(event, lambda node, now: node.step(event, now))
+        self.run(event)
 
-    def run(self, event: Any, step: Callable[[Node, Instant], list[Effect]]) -> None:
-        node = self.node
+    def run(self, event: Any, act: Callable[[Node, Instant], list[Effect]] | None = None) -> None:
+        """The node takes the event; or does what `act` is, and `event` is its name."""
+        node, now = self.node, self.clock.now()
         assert node is not None
         try:
             try:
-                effects = step(node, self.clock.now())
+                effects = node.step(event, now) if act is None else act(node, now)
             except DiskError as error:
                 self.world.laws.ends_over(self, node, error)
                 self.disk_failed(error)
@@ -208,7 +209,7 @@ class Machine(Station):
                 self.perform(effect)
             if self.is_running:
                 self.world.events += 1
-                self.check(node, is_idle=step is Node.expire and node.is_idle)
+                self.check(node, is_idle=act is Node.expire and node.is_idle)
                 self.due = node.deadline()
                 self.arm(self.due)
         except Violation:

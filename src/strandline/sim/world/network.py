@@ -69,8 +69,9 @@ class Network:
         self.weather = weather
         self.trace = trace
         self.spring: Callable[[str, str], None] = lambda what, machine: None  # who wants to know of messages
+        self.ambushes: dict[str, list[Callable[[str], None]]] = {}  # what waits for the next moment or message
         self.topic_name: Callable[[Any], str] = lambda topic: ""  # of a topic in a message, for the trace
-        self.tamper: Tamper = lambda connection, message, version: message  # who changes what arrives
+        self.tamper: Tamper | None = None  # who changes what arrives
         self.repeats: Callable[[Any], bool] | None = None  # whether a request comes a second time, beside the weather's
         self.digest = hashlib.blake2b(digest_size=8)
         self.stations: dict[str, Station] = {}
@@ -157,6 +158,11 @@ class Network:
         return [one for name in sorted(self.stations) for one in self.stations[name].outbound.values()]
 
     # --- the trace
+
+    @property
+    def is_watched(self) -> bool:
+        """Does anybody want to know of messages that leave?"""
+        return self.trace is not None or bool(self.ambushes)
 
     def leaving(self, source: Station, target: Station, message: Any, *, is_answer: bool) -> Passage | None:
         if type(message) in AMBUSHED:

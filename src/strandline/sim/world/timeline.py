@@ -5,9 +5,9 @@ may drift, and which may stand elsewhere after each start of the process. Like t
 runs backwards within one process.
 """
 
-import heapq
 from collections import deque
 from collections.abc import Callable
+from heapq import heappop, heappush
 
 from strandline.base.time import Instant
 
@@ -26,12 +26,11 @@ class Timeline:
 
     def later(self, span_ms: int, task: Task) -> None:
         at = self.now + span_ms if span_ms > 0 else self.now
-        tasks = self.tasks.get(at)
-        if tasks is None:
-            self.tasks[at] = deque((task,))
-            heapq.heappush(self.instants, at)
+        if at in self.tasks:
+            self.tasks[at].append(task)
         else:
-            tasks.append(task)
+            self.tasks[at] = deque((task,))
+            heappush(self.instants, at)
 
     def run(self, span_ms: int) -> None:
         end = self.now + span_ms
@@ -42,7 +41,7 @@ class Timeline:
             while tasks:
                 tasks.popleft()()  # which may add to them
             del self.tasks[self.now]
-            assert heapq.heappop(instants) == self.now, "nothing is added to the past"
+            assert heappop(instants) == self.now, "nothing is added to the past"
         self.now = end
 
 
@@ -58,7 +57,8 @@ class Clock:
 
     def now(self) -> Instant:
         passed = self.time.now - self.since
-        return Instant(self.shown + passed + passed * self.drift_ppm // PPM)
+        shown = self.shown + passed
+        return Instant(shown + passed * self.drift_ppm // PPM if self.drift_ppm else shown)
 
     def span_until(self, instant: int) -> int:
         """True milliseconds until this clock shows `instant` (at least); 0 if it does already."""

@@ -31,31 +31,31 @@ class Metadata(Committed):
         self.standing, self.recoveries, self.partitions = standing, recoveries, partitions
         self.applied: dict[str, int] = {}
         self.images: dict[int, tuple[str, ...]] = {}  # at an offset: the parts of the image
-        self.controller = ""
+        self.controller = ("", -1)  # who it is, and in which epoch
         self.eligible = Eligible(world, standing)
 
     def forget(self, machine: Machine) -> None:
         self.applied.pop(machine.name, None)
 
     def look(self, machine: Machine, node: Node) -> None:
-        quorum, end = node.quorum, node.committed.end
+        quorum, end, name = node.quorum, node.committed.end, machine.name
         if quorum.is_leader:
-            first = self.leaders.setdefault(quorum.leader_epoch, machine.name)
-            assert first == machine.name, f"{first} and {machine.name} lead the quorum in epoch {quorum.leader_epoch}"
-        before = self.applied.get(machine.name, 0)
+            first = self.leaders.setdefault(quorum.leader_epoch, name)
+            assert first == name, f"{first} and {name} lead the quorum in epoch {quorum.leader_epoch}"
+        before = self.applied.get(name, 0)
         if end != before:
-            self.applied[machine.name] = end
+            self.applied[name] = end
             self.compare_log(machine, node, before, end)
             if end % IMAGES_EVERY == 0:
                 self.compare_image(machine, node, end)
             if end > self.end:
                 self.advance(node.image, end)
         if node.controller is not None and node.controller.is_active:
-            who = f"{machine.name} {quorum.leader_epoch}"
+            who = name, quorum.leader_epoch
             if who != self.controller:
                 self.controller = who
                 text = f"is the active controller (epoch {quorum.leader_epoch})"
-                self.world.note(Kind.CONTROLLER, text, machine.name)
+                self.world.note(Kind.CONTROLLER, text, name)
 
     def compare_log(self, machine: Machine, node: Node, start: int, end: int) -> None:
         """What this node takes for committed, batch by batch. A snapshot may have brought it over the beginning."""

@@ -104,18 +104,17 @@ class Votes:
         if epoch not in self.begun:
             assert isinstance(role, Candidate | Leader), f"{machine.name} is in epoch {epoch}, which no voter has begun"
             self.begun.add(epoch)
-        heard = self.heard.get(name)
-        if heard is not None and heard[1] != state.leader_id:
+        if name in self.heard and self.heard[name][1] != state.leader_id:
             del self.heard[name]
         assert state.unfit is None or not isinstance(role, Prospective | Candidate | Leader), (
             f"{machine.name} stands for election, and cannot apply its metadata: {state.unfit}"
         )
-        if name in self.had and has_a_say_for_good(node.quorum):
+        if self.had and name in self.had and has_a_say_for_good(node.quorum):
             del self.had[name]
         if self.ends.get(name) != end:
             self.copies(machine, node, end)
         if type(role) is Leader:
-            self.leads(machine, node)
+            self.leads(machine, node, role)
             self.is_durable(machine, node)
 
     def is_durable(self, machine: Machine, node: Node) -> None:
@@ -130,7 +129,7 @@ class Votes:
             f" {[self.durable(machines[voter]) for voter in node.voters]}"
         )
 
-    def leads(self, machine: Machine, node: Node) -> None:
+    def leads(self, machine: Machine, node: Node, role: Leader) -> None:
         quorum, state = node.quorum, node.quorum.state
         term = (machine.name, state.promises.election.epoch)
         began = self.began.get(term)
@@ -144,7 +143,7 @@ class Votes:
                 f"{machine.name} was elected in epoch {quorum.leader_epoch} with metadata up to {end}, and {committed}"
                 f" are committed"
             )
-        assert state.high_watermark == began or state.high_watermark > quorum.epoch_start_offset, (
+        assert state.high_watermark == began or state.high_watermark > role.epoch_start_offset, (
             f"{machine.name} calls metadata up to {quorum.high_watermark} committed, and its own epoch begins at"
             f" {quorum.epoch_start_offset}"
         )

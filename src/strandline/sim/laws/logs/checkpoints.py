@@ -9,42 +9,47 @@ from strandline.broker.node import Node
 from strandline.log.checkpoints import Unreadable, parse_offsets
 from strandline.replica.hosting.hosted import Hosted
 from strandline.replica.hosting.rows import RECOVERY_POINTS
+from strandline.sim.world.disk_content import Content
+from strandline.sim.world.disk_names import Names
 from strandline.sim.world.machine import Machine
 
 
 class Checkpoints:
     def __init__(self) -> None:
         self.read: dict[tuple[str, str], tuple[bytes, dict[TopicPartition, int]]] = {}  # what was found last
-        self.changes: dict[
-            tuple[str, int], int
-        ] = {}  # of a machine's disk, in one life of its process, at the last look
+        # A machine's disk as it was at the last look, and in which life of its process that was.
+        self.disks: dict[str, tuple[tuple[Names, int, int], int]] = {}
 
     def look(self, machine: Machine, node: Node, touched: list[Hosted]) -> None:
-        """Neither the logs were touched nor anything on the disk: then all is as it was."""
-        broker = node.broker
+        """Neither the logs were touched nor any file of the disk replaced: then all is as it was."""
+        broker, disk = node.broker, (machine.disk.form, machine.life)
         if broker is None or node.halted:
             return
-        life, changes = (machine.name, machine.life), machine.disk.changes
-        if not touched and self.changes.get(life) == changes:
+        is_same_disk = self.disks.get(machine.name) == disk
+        if is_same_disk and not touched:
             return
-        self.changes[life] = changes
+        self.disks[machine.name] = disk
         host = broker.replicas.host
         for log_dir in broker.directories.live:
-            rows, is_as_before = self.rows(machine, f"{log_dir.path}/{RECOVERY_POINTS}")
+            path = f"{log_dir.path}/{RECOVERY_POINTS}"
+            known = self.read.get((machine.name, path)) if is_same_disk else None
+            rows, is_as_before = self.rows(machine, path) if known is None else (known[1], True)
             for name in [one.name for one in touched] if is_as_before else rows:
                 hosted, saved = host.partitions.named(*name), rows.get(name, -1)
                 if hosted is not None and hosted.directory.path == log_dir.path:
-                    known = hosted.log.recovery_point
-                    assert saved <= known, (
-                        f"{machine.name}: the saved recovery point of {name} is {saved}, above its own, {known}"
+                    own = hosted.log.recovery_point
+                    assert saved <= own, (
+                        f"{machine.name}: the saved recovery point of {name} is {saved}, above its own, {own}"
                     )
 
     def rows(self, machine: Machine, path: str) -> tuple[dict[TopicPartition, int], bool]:
         """What the file says, and whether it said the same at the last look: then only touched logs can differ."""
-        content = machine.disk.peek(path) or b""
+        entry = machine.disk.names.find(path)
+        found = entry.data if isinstance(entry, Content) else b""
         before = self.read.get((machine.name, path))
-        if before is not None and before[0] == content:
+        if before is not None and before[0] == found:
             return before[1], True
+        content = bytes(found)
         try:
             rows = parse_offsets(content) if content else {}
         except Unreadable:  # somebody damaged it

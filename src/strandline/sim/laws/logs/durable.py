@@ -35,8 +35,10 @@ class Durable:
         self.waiting: dict[Life, dict[Hosted, None]] = {}  # touched, and not looked at yet
 
     def look(self, machine: Machine, node: Node, touched: list[Hosted]) -> None:
-        if touched:
+        broker = node.broker
+        if touched and (self.waiting or machine.is_rotten or node.halted or broker is None):
             self.waiting.setdefault((machine.name, machine.life), {}).update(dict.fromkeys(touched))
+            touched = []
         if machine.is_rotten or node.halted:
             return
         log = node.metadata_log
@@ -45,13 +47,12 @@ class Durable:
         if before is None or before[2] is not newest or before[1] != start or before[0] != machine.life:
             self.look_at_metadata(machine, (machine.name, machine.life), log)
             self.looked_at[machine.name] = machine.life, start, newest
-        if self.waiting and node.broker is not None:
+        if broker is not None and (touched or self.waiting):
             life = machine.name, machine.life
-            if life in self.waiting:
-                self.look_at_logs(machine, life, node.broker.replicas.host)
+            self.look_at_logs(machine, life, broker.replicas.host, [*self.waiting.pop(life, ()), *touched])
 
-    def look_at_logs(self, machine: Machine, life: Life, host: Host) -> None:
-        for hosted in self.waiting.pop(life):
+    def look_at_logs(self, machine: Machine, life: Life, host: Host, logs: list[Hosted]) -> None:
+        for hosted in logs:
             if host.partitions.find(hosted.at) is not hosted:
                 continue
             if machine.has_lost(hosted):

@@ -132,11 +132,11 @@ class Logs:
     def matches(self, machine: Machine, hosted: Hosted, asked: Position, leader: NodeId) -> None:
         """The first answer of a leader that names no divergence: what the follower has last, the leader has there."""
         follower = hosted.role
-        if type(follower) is not Follower or follower.leader != leader or follower.position() != asked:
-            return  # that was an answer to another question
-        which = (machine.name, machine.life, hosted.at, follower.epoch)
-        if which in self.matched:
+        if type(follower) is not Follower or follower.leader != leader:
             return
+        which = (machine.name, machine.life, hosted.at, follower.epoch)
+        if which in self.matched or follower.position() != asked:
+            return  # that was seen, or it was an answer to another question
         found = self.origin_of(machine, hosted, follower)
         if found is None:
             return

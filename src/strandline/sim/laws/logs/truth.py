@@ -4,14 +4,16 @@ Replicas copy batches as they are, so that equal logs are equal bytes, and nobod
 """
 
 from bisect import bisect_right
+from struct import Struct
 
 from strandline.base.ports import Buffer
 from strandline.log.log import Log
 from strandline.log.reading import Read
-from strandline.wire.batch import batches, read_header, why_invalid
+from strandline.wire.batch import LOG_OVERHEAD, batches, why_invalid
 from strandline.wire.record import records
 
 READ_BYTES = 1 << 20
+SPAN = Struct(">qi11xi")  # of a batch's header: base offset, length, last offset delta
 
 
 class Truth:
@@ -35,13 +37,20 @@ class Truth:
                 return
             assert isinstance(found, Read) and found.size, f"{self.end} of {high_watermark} cannot be read"
             for buffer in found.buffers:
-                for header in batches(buffer):
-                    assert header.base_offset <= self.end < header.next_offset, f"a hole at {self.end}"
-                    self.bases.append(header.base_offset)
-                    self.nexts.append(header.next_offset)
-                    self.positions.append(len(self.content))
-                    self.content += buffer[header.position : header.end]
-                    self.end = header.next_offset
+                base, length, delta = SPAN.unpack_from(buffer)
+                if length + LOG_OVERHEAD == len(buffer):
+                    self.add(base, base + delta + 1, buffer)
+                else:
+                    for header in batches(buffer):
+                        self.add(header.base_offset, header.next_offset, buffer[header.position : header.end])
+
+    def add(self, base: int, after: int, batch: Buffer) -> None:
+        assert base <= self.end < after, f"a hole at {self.end}"
+        self.bases.append(base)
+        self.nexts.append(after)
+        self.positions.append(len(self.content))
+        self.content += batch
+        self.end = after
 
     def is_hole(self, start: int, end: int) -> bool:
         """Is some of [start, end) committed, and was deleted before anybody saw it?"""
@@ -117,11 +126,11 @@ class Truth:
 
 def span_of(buffer: Buffer) -> tuple[int, int]:
     """The base offset of the first batch, and the offset after the last one. Most buffers are one batch."""
-    first = read_header(buffer)
-    if first.end == len(buffer):
-        return first.base_offset, first.next_offset
+    base, length, delta = SPAN.unpack_from(buffer)
+    if length + LOG_OVERHEAD == len(buffer):
+        return base, base + delta + 1
     *_, last = batches(buffer)
-    return first.base_offset, last.next_offset
+    return base, last.next_offset
 
 
 def is_sound(buffer: Buffer) -> bool:

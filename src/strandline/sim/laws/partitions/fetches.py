@@ -52,8 +52,10 @@ class Fetches:
         lifecycle = machine.node.broker.lifecycle
         if known.incarnation_id == lifecycle.identity.incarnation_id:
             # Who was unregistered registers again, and may hear of that from its metadata first.
-            epochs = [epoch for epoch in (known.epoch, lifecycle.last_epoch) if epoch != NAMELESS]
-            first = self.registered.setdefault((machine.name, machine.life), min(epochs))
+            first = self.registered.get((machine.name, machine.life), NAMELESS)
+            if first == NAMELESS:
+                first = min(epoch for epoch in (known.epoch, lifecycle.last_epoch) if epoch != NAMELESS)
+                self.registered[machine.name, machine.life] = first
             assert said.replica_epoch >= first, (
                 f"{machine.name} fetches as broker epoch {said.replica_epoch}, and is registered in {known.epoch}"
             )

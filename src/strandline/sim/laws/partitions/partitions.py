@@ -16,10 +16,11 @@
 from strandline.base.ids import TopicIdPartition, TopicPartition
 from strandline.base.ports import DiskError
 from strandline.broker.node import Node
+from strandline.log.log import Log
 from strandline.metadata.image import Partition
 from strandline.replica.hosting.follower import Follower
 from strandline.replica.hosting.host import Host
-from strandline.replica.hosting.hosted import Hosted
+from strandline.replica.hosting.hosted import Hosted, Role
 from strandline.replica.hosting.isr import Committed as CommittedIsr
 from strandline.replica.hosting.isr import IsrState, Pending, PendingExpand
 from strandline.replica.hosting.leader import Leader
@@ -37,30 +38,22 @@ STUCK_MS = 300
 LOOK_MS = 20  # how often a high watermark that does not move is looked at
 
 
+# Its role, high watermark and log, that one's start, end, recovery point, and up to where it was cleaned.
+State = tuple[Role | None, int, Log, int, int, int, int | None]
+
+
 class Mark:
     """One replica as it was when all of it was looked at: what is the same now was not touched since."""
 
-    __slots__ = (
-        "cleaned_to",
-        "high_watermark",
-        "isr",
-        "log",
-        "log_end",
-        "log_start",
-        "partition_epoch",
-        "recovery_point",
-        "role",
-    )
+    __slots__ = ("isr", "partition_epoch", "state")
 
-    def __init__(self, hosted: Hosted) -> None:
-        log, role = hosted.log, hosted.role
-        self.role = role
-        self.high_watermark = hosted.high_watermark
-        self.isr: IsrState | None = role.isr if isinstance(role, Leader) else None
-        self.partition_epoch: int = role.partition_epoch if isinstance(role, Leader) else -1
-        self.log = log
-        self.log_start, self.log_end = log.log_start_offset, log.log_end_offset
-        self.recovery_point, self.cleaned_to = log.recovery_point, log.cleaned_to
+    def __init__(self, state: State) -> None:
+        role = state[0]
+        self.state = state
+        self.isr: IsrState | None = None
+        self.partition_epoch = -1
+        if type(role) is Leader:
+            self.isr, self.partition_epoch = role.isr, role.partition_epoch
 
 
 class Seen:
@@ -129,45 +122,47 @@ class Partitions:
         broker = node.broker
         if broker is None:
             return []
-        marks = self.marks.setdefault(machine.name, {})
-        may_be_stuck = self.world.time.now >= self.next_look.get(machine.name, 0)
+        name, now = machine.name, self.world.time.now
+        marks = self.marks.setdefault(name, {})
+        may_be_stuck = now >= self.next_look.get(name, 0)
         if may_be_stuck:
-            self.next_look[machine.name] = self.world.time.now + LOOK_MS
-        touched = []
+            self.next_look[name] = now + LOOK_MS
+        touched: dict[Hosted, State] = {}
         for group in broker.replicas.host.partitions.by_id.values():
             for hosted in group.values():
-                mark, role, log = marks.get(hosted), hosted.role, hosted.log
-                if (
-                    mark is None
-                    or mark.role is not role
-                    or mark.high_watermark != (hosted.start if role is None else role.high_watermark)
-                    or mark.log is not log
-                    or mark.log_end != log.log_end_offset
-                    or mark.log_start != log.log_start_offset
-                    or mark.recovery_point != log.recovery_point
-                    or mark.cleaned_to != log.gaps.cleaned_to
-                ):
-                    touched.append(hosted)
+                role, log = hosted.role, hosted.log
+                state = (
+                    role,
+                    hosted.start if role is None else role.high_watermark,
+                    log,
+                    log.log_start_offset,
+                    log.log_end_offset,
+                    log.recovery_point,
+                    log.gaps.cleaned_to,
+                )
+                mark = marks.get(hosted)
+                if mark is None or mark.state != state:
+                    touched[hosted] = state
                 elif type(role) is Leader:
                     if mark.isr is not role.isr or mark.partition_epoch != role.partition_epoch:
-                        touched.append(hosted)
+                        touched[hosted] = state
                     elif may_be_stuck and role.high_watermark != log.log_end_offset:
                         self.moves_when_it_may(machine, hosted, role, self.seen[machine.name][hosted.at])
-        for hosted in touched:
+        for hosted, state in touched.items():
             if self.look_at(machine, node, hosted, may_be_stuck=may_be_stuck):
-                marks[hosted] = Mark(hosted)
+                marks[hosted] = Mark(state)
             else:
                 marks.pop(hosted, None)
         if broker.directories.offline:
             self.look_for_offline(machine, broker.replicas.host)
-        return touched
+        return list(touched)
 
     def look_at(self, machine: Machine, node: Node, hosted: Hosted, *, may_be_stuck: bool) -> bool:
         """False if it has to be looked at again although nothing touches it."""
         role = hosted.role
         if role is None and self.is_misnamed(hosted):
             return False  # somebody exchanged its files, and metadata is not there yet to show it
-        known = self.seen.setdefault(machine.name, {}).setdefault(hosted.at, Seen())
+        known = self.seen_of(machine, hosted.at)
         if type(role) is Leader:
             if (
                 known.high_watermark != role.high_watermark
@@ -189,6 +184,12 @@ class Partitions:
             self.look_at_follower(machine, hosted, known)
         self.look_at_log(machine, hosted, known)
         return True
+
+    def seen_of(self, machine: Machine, at: TopicIdPartition) -> Seen:
+        found = self.seen.get(machine.name, {}).get(at)
+        if found is None:
+            found = self.seen.setdefault(machine.name, {})[at] = Seen()
+        return found
 
     def look_at_log(self, machine: Machine, hosted: Hosted, known: Seen) -> None:
         role, log = hosted.role, hosted.log
@@ -249,8 +250,11 @@ class Partitions:
         known.high_watermark = leader.high_watermark
         known.stuck_since = -1
         if self.is_bound(at) and leader.high_watermark > truth.end:
+            before = truth.end
             try:
                 truth.extend(log, leader.high_watermark, is_rotten=machine.is_rotten)
+                if known.verified >= before and not log.has_gaps:
+                    known.verified = truth.end  # the truth was read from this log just now
             except DiskError:
                 if not machine.has_lost(hosted):
                     raise
@@ -405,7 +409,7 @@ class Partitions:
                 continue
             hosted = node.broker.replicas.host.partitions.find(at)
             if hosted is not None:
-                known = self.seen.setdefault(machine.name, {}).setdefault(at, Seen())
+                known = self.seen_of(machine, at)
                 self.holds_truth(machine, hosted, truth, known, f"is in the ISR {partition.isr}")
 
     # --- what clients saw
