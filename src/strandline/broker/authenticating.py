@@ -13,15 +13,17 @@ Invariants:
 """
 
 import hmac
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from strandline.base.effects import Authenticated, Effect, Received, Refuse, Reply
 from strandline.base.errors import ErrorCode
 from strandline.base.ports import Rng
 from strandline.base.time import Instant
 from strandline.base.value import Value
-from strandline.broker.listeners.sasl import SaslRules
+from strandline.broker.config import NodeConfig
+from strandline.broker.listeners.sasl import SaslRules, sasl_rules
 from strandline.metadata.configs.sasl_configs import OAUTHBEARER, PLAIN
+from strandline.metadata.security.scram import MECHANISM_CODES, ScramCredential, ScramKey
 from strandline.security.sasl.exchange import Accepted, Challenge, Exchange, Rejected
 from strandline.security.sasl.node_secret import NodeExchange
 from strandline.security.sasl.oauthbearer import BearerExchange, Tokens
@@ -187,3 +189,21 @@ def changed(before: str, after: str) -> Rejected:
     (kind, _, name), (new_kind, _, new_name) = before.partition(":"), after.partition(":")
     text = f"Cannot change principals during re-authentication from {kind}.{name}: {new_kind}.{new_name}"
     return Rejected(text, f"it was {before}, and wants to be {after}")
+
+
+def authenticating_of(
+    config: NodeConfig,
+    secret: ClusterSecret | None,
+    rng: Rng,
+    scram: Callable[[], Mapping[ScramKey, ScramCredential]],
+) -> Authenticating:
+    """Of a node. `scram`: the credentials that are committed now."""
+    delay_ms = config.integer("connection.failed.authentication.delay.ms")
+    assert delay_ms >= 0
+    return Authenticating(
+        secret,
+        rng,
+        {name: sasl_rules(config.settings_of(name)) for name in config.sasl_listener_names},
+        lambda user, mechanism: scram().get((user, MECHANISM_CODES[mechanism])),
+        delay_ms,
+    )

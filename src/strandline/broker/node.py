@@ -42,7 +42,7 @@ from strandline.base.ports import DiskError
 from strandline.base.time import Instant
 from strandline.broker import due
 from strandline.broker.addressing import hold, others, sent_to_broker, sent_to_controller
-from strandline.broker.authenticating import Authenticating
+from strandline.broker.authenticating import authenticating_of
 from strandline.broker.broker import Broker
 from strandline.broker.committed import Committed
 from strandline.broker.faults.containing import Containment, HalfDone
@@ -52,7 +52,6 @@ from strandline.broker.faults.refusing import refusing
 from strandline.broker.forward import Forwarded, Forwarding
 from strandline.broker.handlers import metadata
 from strandline.broker.lifecycle import ShutDown
-from strandline.broker.listeners.sasl import sasl_rules
 from strandline.broker.parts import Parts, missing_topics
 from strandline.broker.quotas.throttling import ClientQuotas
 from strandline.broker.route import BROKER_ROUTES, CONTROLLER_ROUTES, Route
@@ -60,7 +59,6 @@ from strandline.controller.controller import Controller
 from strandline.controller.tokens import ControllerToken
 from strandline.metadata.framing import encode_record
 from strandline.metadata.image import Image
-from strandline.metadata.security.scram import MECHANISM_CODES
 from strandline.quorum.quorum import Quorum
 from strandline.quorum.tokens import QuorumToken
 from strandline.wire.messages.cluster.api_versions import ApiVersionsRequest
@@ -95,13 +93,7 @@ class Node:  # at most 29 attributes, and one in `GuardedNode`: with more Python
         if config.is_controller:
             self.controller = Controller(self.me, parts.controller_config, config.explicit, parts.rng, self)
         self.broker: Broker | None = Broker(parts) if config.is_broker else None
-        self.authenticating = Authenticating(
-            parts.secret,
-            parts.rng,
-            {name: sasl_rules(config.settings_of(name)) for name in config.sasl_listener_names},
-            lambda user, mechanism: self.image.scram.get((user, MECHANISM_CODES[mechanism])),
-            config.integer("connection.failed.authentication.delay.ms"),
-        )
+        self.authenticating = authenticating_of(config, parts.secret, parts.rng, lambda: self.image.scram)
         self.forwarding = Forwarding(config.integer("request.timeout.ms"))
         self.quotas = ClientQuotas(parts.quota_config, parts.stopwatch)
         self.has_quotas = False  # else clients' quotas are in nobody's way

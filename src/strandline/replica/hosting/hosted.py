@@ -153,6 +153,7 @@ class Hosted:
             done += 1
         completed = waiting[:done]
         del waiting[:done]
+        assert not waiting or waiting[0].required > leader.high_watermark, "all whose time has come are answered"
         for waiter in completed:
             if not waiter.done:
                 effects += waiter.complete(ErrorCode.NONE, now)
