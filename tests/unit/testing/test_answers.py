@@ -17,7 +17,7 @@ from strandline.wire.messages.groups.offset_fetch import (
     OffsetFetchRequestGroup,
     OffsetFetchRequestTopics,
 )
-from strandline.wire.messages.records.fetch import FetchPartition, FetchRequest, FetchTopic
+from strandline.wire.messages.records.fetch import FetchPartition, FetchRequest, FetchTopic, ForgottenTopic
 from strandline.wire.messages.records.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
 from strandline.wire.messages.records.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from strandline.wire.messages.topics.delete_topics import DeleteTopicsRequest
@@ -49,7 +49,8 @@ def refused(message: Message, version: int) -> Message:
 
 
 def test_a_refused_produce_names_every_partition_of_the_request() -> None:
-    answer = refused(PRODUCE, 9)
+    answer = refused(PRODUCE, 10)
+    assert answer.node_endpoints == ()
     rows = [(t.name, p.index, p.error_code, p.base_offset) for t in answer.responses for p in t.partition_responses]
     assert rows == [("t", 0, ERROR, -1), ("t", 3, ERROR, -1), ("u", 1, ERROR, -1)]
 
@@ -63,6 +64,11 @@ def test_a_field_of_another_name_in_the_answer_is_filled_too() -> None:
     asked = ListOffsetsRequest(topics=(ListOffsetsTopic(name="t", partitions=(ListOffsetsPartition(5),)),))
     (topic,) = refused(asked, 5).topics
     assert [(p.partition_index, p.error_code, p.offset) for p in topic.partitions] == [(5, ERROR, -1)]
+
+
+def test_what_a_request_gives_up_is_not_in_the_answer() -> None:
+    message = FetchRequest(forgotten_topics_data=(ForgottenTopic(topic="t", partitions=(1,)),))
+    assert refused(message, 11).responses == ()
 
 
 def test_names_and_numbers_that_are_asked_for_plainly_are_named_in_the_answer() -> None:

@@ -30,7 +30,9 @@ def test_a_node_that_cannot_start_says_why_in_its_log_and_its_status_is_heard(ow
     node = own.start(tmp_path / "none.properties", tmp_path / "node.log", {})
     assert ended(node) == 2
     assert (tmp_path / "node.log").read_text() == f"cannot read {tmp_path}/none.properties: No such file or directory\n"
-    node.kill()  # there is nothing to kill, and nobody else who might have its pid
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "kill", lambda *_: pytest.fail("another process may have the pid by now"))
+        node.kill()
 
 
 def test_a_node_that_is_killed_has_the_signals_number_as_popen_has_it(own: Nursery, tmp_path: Path) -> None:

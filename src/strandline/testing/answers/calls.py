@@ -5,6 +5,8 @@ from strandline.testing.answers.kafka_relays import KafkaRelays
 from strandline.testing.answers.rules import Rule, known_api, known_error
 from strandline.testing.relayed_cluster import RelayedCluster
 
+HEARTBEATS = ("Heartbeat", "ConsumerGroupHeartbeat")
+
 
 class AnswerCalls:
     """Clients only: what nodes ask one another is not captured, and not answered here.
@@ -81,6 +83,10 @@ class AnswerCalls:
     ) -> Rule:
         """Instead of the next answers, their connections end."""
         return self.add(Rule(api, closes=True, times=times, client_id=client_id, node=node, performed=performed))
+
+    def hold_heartbeats(self, client_id: str) -> list[Rule]:
+        """No heartbeat of this client arrives any more, so its sessions in groups expire; until `end_rules`."""
+        return [self.lose_next(api, times=None, client_id=client_id, performed=False) for api in HEARTBEATS]
 
     def add(self, rule: Rule) -> Rule:
         self.rules.append(rule)

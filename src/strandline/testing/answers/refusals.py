@@ -46,9 +46,7 @@ def mirrored(asked: Any, cls: type[Any], error: int) -> Any:
         if name == ERROR:
             values[name] = error
         elif item is not None:
-            values[name] = (
-                tuple(mirrored(one, item, error) for one in asked_for(asked, name)) if has_error(item) else ()
-            )
+            values[name] = tuple(mirrored(one, item, error) for one in asked_for(asked)) if has_error(item) else ()
         elif name in INVALID:
             values[name] = INVALID[name]
         elif (found := value_of(asked, name)) is not None:
@@ -73,10 +71,10 @@ def has_error(cls: type[Any]) -> bool:
     return ERROR in cls.__struct_fields__ or any(has_error(group) for group in groups if group is not None)
 
 
-def asked_for(asked: Any, name: str) -> tuple[Any, ...]:
-    """What an array of the answer is about: the array of this name, or else the first that is not empty."""
+def asked_for(asked: Any) -> tuple[Any, ...]:
+    """What an array of the answer is about: the first array of the request that is not empty."""
     names = getattr(asked, "__struct_fields__", ())
-    arrays = [getattr(asked, one) for one in ((name,) if name in names else names) if one not in NOT_ASKED_FOR]
+    arrays = [getattr(asked, one) for one in names if one not in NOT_ASKED_FOR]
     return next((array for array in arrays if isinstance(array, tuple) and array), ())
 
 

@@ -43,8 +43,7 @@ class Rule:
 
     def fits(self, request: Request) -> bool:
         return (
-            self.left != 0
-            and self.api == request.api
+            self.api == request.api
             and self.client_id in (None, request.client_id)
             and self.node in (None, request.node)
         )

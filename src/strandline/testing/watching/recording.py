@@ -210,7 +210,7 @@ def grouped(sends: Iterable[Send], traits: Mapping[str, Traits]) -> Iterable[lis
     runs: dict[str, list[Send]] = {}  # by process
     ends_ms: dict[str, int] = {}  # likewise: when the last of the run was acknowledged
     for send in sends:
-        if not traits[send.process].is_idempotent or send.outcome is not Outcome.OK or send.is_transactional:
+        if not traits[send.process].is_idempotent or send.outcome is not Outcome.OK:
             yield [send]
             continue
         assert send.ended_ms is not None, "it was acknowledged"
