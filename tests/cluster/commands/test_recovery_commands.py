@@ -17,6 +17,7 @@ from confluent_kafka.admin import NewTopic
 from tests.cluster.commanding import strandline
 from tests.cluster.driving import QUICK, admin_of, isr_of, leads, partition_of, quiet, until
 
+from strandline.cli.admin import explain
 from strandline.testing.local_cluster import LocalCluster
 
 pytestmark = pytest.mark.cluster
@@ -56,8 +57,9 @@ def produce(cluster: LocalCluster, count: int) -> None:
 
 
 @pytest.fixture
-def commands(tmp_path: Path) -> Iterator[Commands]:
+def commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Commands]:
     """Topic t on brokers 2 and 3, where one in sync is enough; h on all."""
+    monkeypatch.setattr(explain, "WATCHED_S", 1)  # for how long a follower is watched that may be stuck
     properties = {**QUICK, "replica.high.watermark.checkpoint.interval.ms": "100"}
     with LocalCluster(tmp_path / "cluster", 3, properties=properties) as cluster:
         alone = NewTopic("t", 1, replica_assignment=[[2, 3]], config={"min.insync.replicas": "1"})
@@ -71,8 +73,8 @@ def commands(tmp_path: Path) -> Iterator[Commands]:
 def lose_the_leader(cluster: LocalCluster) -> None:
     produce(cluster, BOTH)
     cluster.node(3).pause()
+    produce(cluster, ALONE)  # which falls behind by them, and is out of sync long before its session ends
     until(lambda: isr_of(cluster, "t") == {2})
-    produce(cluster, ALONE)
     checkpoint = cluster.node(2).data_path / "replication-offset-checkpoint"
     until(lambda: f"t 0 {BOTH + ALONE}\n" in checkpoint.read_text())
     cluster.node(2).kill()

@@ -17,6 +17,7 @@ from tests.cluster.commands.test_recovery_commands import Commands
 from tests.cluster.driving import QUICK, create, leads, until
 
 from strandline.base.errors import ErrorCode
+from strandline.client import brokers
 from strandline.client.ask import ask
 from strandline.testing.local_cluster import HOST, LocalCluster
 from strandline.wire.batch import build
@@ -121,8 +122,9 @@ def test_a_transaction_that_nobody_is_going_to_end_is_found_and_aborted(commands
     assert "no transaction at offset 0 is open in t-0" in error
 
 
-def test_what_is_not_known_is_not_called_hanging(commands: Commands) -> None:
+def test_what_is_not_known_is_not_called_hanging(commands: Commands, monkeypatch: pytest.MonkeyPatch) -> None:
     """A coordinator that is down may know it."""
+    monkeypatch.setattr(brokers, "TIMEOUT_S", 1.0)
     cluster = commands.cluster
     opened(cluster)
     (described,) = commands.json("transactions", "describe", "--transactional-id", "worker")
