@@ -21,6 +21,7 @@ QUICK = {
     "group.consumer.heartbeat.interval.ms": "300",
     "offsets.topic.num.partitions": "5",
     "replica.lag.time.max.ms": "1500",
+    "transaction.abort.timed.out.transaction.cleanup.interval.ms": "1000",
 }
 EAGER = {
     "log.cleaner.backoff.ms": "50",

@@ -90,7 +90,7 @@ def test_a_big_move_under_a_throttle_says_what_is_missing_and_a_cancel_in_its_mi
     cluster = start_cluster(replica_fetch_max_bytes="20000", replica_fetch_response_max_bytes="20000")
     first, second, third = (node.node_id for node in cluster.nodes)
     place(cluster, first, second)
-    producer = Producer(quiet(cluster.bootstrap, acks="all", batch_num_messages=10))
+    producer = Producer(quiet(cluster.bootstrap, enable_idempotence=True, batch_num_messages=10))
     for number in range(4000):
         producer.produce("t", b"%d " % number + bytes(1000))
     assert producer.flush(30) == 0

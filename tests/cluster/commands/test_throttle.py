@@ -45,7 +45,7 @@ def filled(cluster: LocalCluster, *replicas: int) -> None:
     [made] = admin.create_topics([NewTopic("t", 1, replica_assignment=[list(replicas)])]).values()
     made.result(15)
     until(lambda: leads(cluster, "t") == replicas[0])
-    producer = Producer(quiet(cluster.bootstrap, acks="all", compression_type="none"))
+    producer = Producer(quiet(cluster.bootstrap, enable_idempotence=True, compression_type="none"))
     for _ in range(RECORDS):
         producer.produce("t", os.urandom(RECORD))
     assert producer.flush(60) == 0

@@ -309,7 +309,7 @@ def test_what_befalls_single_directories_is_survived(fault: Callable[[FaultInjec
     play = Play(options=THREE)
     injector, rng = FaultInjector(play.world, play.admin), Random(1)
     before = play.world.seen.copy()
-    for _ in range(3):
+    for _ in range(2):
         fault(injector, rng)
         play.run(7000)
     assert play.world.seen[Kind.STARTED] > before[Kind.STARTED]
