@@ -19,7 +19,7 @@ from strandline.base import VERSION
 from strandline.base.value import Value
 from strandline.client.errors import BadOption, StrandlineError
 from strandline.console.catalog import VIEWS
-from strandline.console.facts import SOURCES, Observed
+from strandline.console.facts import SOURCES, Observed, Source
 from strandline.console.guard import Guard, Secrets
 from strandline.console.live import Live, Watched
 from strandline.console.view import View
@@ -38,13 +38,19 @@ class Settings(Value, frozen=True):
 
 
 class Console:
-    def __init__(self, observed: Observed, settings: Settings, views: Iterable[View] = VIEWS) -> None:
+    def __init__(
+        self,
+        observed: Observed,
+        settings: Settings,
+        views: Iterable[View] = VIEWS,
+        sources: Iterable[Source] = SOURCES,
+    ) -> None:
         self.observed = observed
         self.settings = settings
         self.views = tuple(views)
         self.reads = {name: read for view in self.views for name, read in view.reads.items()}
         self.changes = {name: change for view in self.views for name, change in view.changes.items()}
-        self.live = Live(observed, SOURCES, [channel for view in self.views for channel in view.channels])
+        self.live = Live(observed, sources, [channel for view in self.views for channel in view.channels])
 
     def application(self) -> Starlette:
         routes = [

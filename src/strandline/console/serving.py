@@ -3,7 +3,7 @@
 import logging
 import socket
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import uvicorn
@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from strandline.client.config import ClientConfig
 from strandline.console.app import Console, Settings
-from strandline.console.facts import Observed
+from strandline.console.facts import SOURCES, Observed, Source
 from strandline.console.guard import Secrets, is_loopback
 
 CLIENT_ID = "strandline-console"  # as brokers and the loss ledger name it
@@ -30,6 +30,7 @@ class Serving(uvicorn.Server):
         port: int = 0,
         allow_changes: bool = False,
         report: Callable[[str], None] = lambda _: None,
+        sources: Iterable[Source] = SOURCES,
     ) -> None:
         """`options`: what a command needs to reach the cluster; port 0: any that is free. `report` gets a line for
         each change."""
@@ -37,6 +38,7 @@ class Serving(uvicorn.Server):
         self.console = Console(
             Observed(replace(cluster, client_id=CLIENT_ID), options),
             Settings(self.secrets, host, allow_changes, report),
+            sources=sources,
         )
         self.socket = bound(host, port)
         self.is_local = is_loopback(host)

@@ -1,5 +1,7 @@
 """`strandline up` as somebody's shell starts it, and ends it."""
 
+import json
+import re
 import signal
 import ssl
 import subprocess
@@ -10,6 +12,8 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
+from urllib.parse import urljoin, urlsplit
+from urllib.request import HTTPCookieProcessor, build_opener
 
 import psutil
 import pytest
@@ -128,7 +132,7 @@ def test_nodes_shut_down_when_up_is_killed_and_the_next_one_goes_on(up: Callable
 
 
 def test_a_node_that_was_started_by_hand_is_shown_and_left_alone(up: Callable[..., Up], tmp_path: Path) -> None:
-    port = port_of_many(3)
+    port = port_of_many(4)  # with the console's
     cluster = LocalCluster(tmp_path / "cluster", 1, ports=[port, port + 1], metrics_ports=[port + 2])
     cluster.lay_out()
     node = cluster.node(1)
@@ -151,6 +155,20 @@ def test_a_node_that_was_started_by_hand_is_shown_and_left_alone(up: Callable[..
             by_hand.kill()
 
 
+def shown_in_the_console(url: str) -> dict[str, Any]:
+    """The health of the cluster, as a browser gets it that opens this address."""
+    assert url.startswith(f"http://127.0.0.1:{urlsplit(url).port}/?token=")
+    opener = build_opener(HTTPCookieProcessor())
+    opener.open(url, timeout=PATIENCE_S).close()
+    with opener.open(urljoin(url, "/api/live?channels=summary"), timeout=PATIENCE_S) as events:
+        for line in events:
+            event = json.loads(line.removeprefix(b"data: ")) if line.startswith(b"data: ") else {}
+            if event.get("channel") == "summary" and event["rows"].get("health", {}).get("level") == "good":
+                health: dict[str, Any] = event["rows"]["health"]
+                return health
+    raise AssertionError("the console ended")
+
+
 def settings_in(printed: str, name: str) -> dict[str, Any]:
     """The Python that is printed for a client, as a user would paste it."""
     text = printed.partition(f"{name}:\n")[2]
@@ -160,7 +178,7 @@ def settings_in(printed: str, name: str) -> dict[str, Any]:
 
 
 def test_a_secured_cluster_prints_what_clients_need_and_no_password(up: Callable[..., Up], tmp_path: Path) -> None:
-    port = port_of_many(3)
+    port = port_of_many(4)  # with the console's
     first = up(port, "--nodes", "1", "--secure")
     until(lambda: first.process.poll() is not None or "strandline consume alice-" in first.out.read_text())
     printed, folder = first.out.read_text(), tmp_path / "cluster"
@@ -188,8 +206,10 @@ def test_a_secured_cluster_prints_what_clients_need_and_no_password(up: Callable
     first.process.send_signal(signal.SIGINT)
     assert first.process.wait(PATIENCE_S) == 0
 
-    again = up(port)  # it stays secure, and its users stay
-    until(lambda: again.process.poll() is not None or "strandline consume alice-" in again.out.read_text())
+    again = up(port, "--console")  # it stays secure, and its users stay
+    until(lambda: again.process.poll() is not None or "\nconsole: http" in again.out.read_text())
+    health = shown_in_the_console(re.findall(r"\nconsole: (\S+)", again.out.read_text())[0])
+    assert health["sentence"].startswith("Healthy: the broker runs")
     listed = strandline(
         *("acls", "list", "--bootstrap-server", f"127.0.0.1:{port}", "--command-config"),
         str(folder / "admin.properties"),

@@ -44,7 +44,7 @@ def test_a_cluster_with_nothing_wrong_is_healthy() -> None:
 
 
 def test_before_the_first_answer_nothing_is_called_healthy() -> None:
-    assert health(Facts())[1] == "The console has not reached the cluster yet."
+    assert health(Facts()) == ("", "The console has not reached the cluster yet.", [])
 
 
 def test_what_is_wrong_is_listed_the_worst_first_and_the_sentence_is_the_worst() -> None:

@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from strandline.client.admin.loss_ledger import Ledger
 from strandline.client.ask import config_of
@@ -14,44 +15,14 @@ from strandline.metadata.acknowledgements import Acknowledged as Seen
 from strandline.metadata.losses import AT_MOST, EXACTLY, NO_END
 from strandline.wire.messages.own.describe_losses import Loss
 
+EPOCHS = {"old_epoch": 3, "new_epoch": 4}
 ELECTED = Loss(
-    topic="t",
-    where="metadata",
-    start=10,
-    end=NO_END,
-    certainty=AT_MOST,
-    replica=2,
-    old_epoch=3,
-    new_epoch=4,
-    time_ms=1000,
-    cause="designation",
+    topic="t", where="metadata", start=10, end=NO_END, certainty=AT_MOST, replica=2, time_ms=1000, cause="…", **EPOCHS
 )
 CUT = Loss(
-    topic="t",
-    where="replica",
-    node_id=1,
-    replica=1,
-    start=10,
-    end=15,
-    certainty=EXACTLY,
-    old_epoch=3,
-    new_epoch=4,
-    time_ms=2000,
-    cause="truncated",
+    topic="t", where="replica", node_id=1, replica=1, start=10, end=15, certainty=EXACTLY, time_ms=2000, **EPOCHS
 )
-ALONE = Loss(
-    topic="__consumer_offsets",
-    where="replica",
-    node_id=1,
-    replica=1,
-    start=1,
-    end=2,
-    certainty=EXACTLY,
-    old_epoch=3,
-    new_epoch=-1,
-    time_ms=3000,
-    cause="start",
-)
+ALONE = replace(CUT, topic="__consumer_offsets", start=1, end=2, new_epoch=-1, time_ms=3000)
 
 
 def observed() -> Observed:

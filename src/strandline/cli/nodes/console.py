@@ -16,6 +16,7 @@ if TYPE_CHECKING:  # the extra may not be installed
     from strandline.console.serving import Serving
 
 HOST, PORT = "127.0.0.1", 9080
+PORT_MAX = 65_535
 NEEDED = ("starlette", "uvicorn", "anyio")
 AllowChanges = Annotated[
     bool, Parameter(negative="", help="the console may also change the cluster: elect leaders, produce, reset offsets")
@@ -43,6 +44,8 @@ def console(
         the port to listen at; 0: any that is free
     """
     interrupted_by_signals()
+    if not 0 <= port <= PORT_MAX:
+        fail(f"--port must be between 0 and {PORT_MAX}, not {port}", status=2)
     try:
         with opened(cluster.config, cluster.options, host, port, allow_changes) as serving:
             if json_output:

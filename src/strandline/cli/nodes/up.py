@@ -92,8 +92,8 @@ def up(
         refuse_running(folder)
         count = wanted_nodes(nodes, folder)
         is_secure = wants_security(secure, folder)
-        ports = wanted_ports(port, count)
-        metrics_ports = ports[2 * count :]
+        ports = wanted_ports(port, count, console)
+        metrics_ports = ports[2 * count : 3 * count]
         cluster = LocalCluster(
             folder,
             count,
@@ -110,7 +110,7 @@ def up(
     except Occupied as refused:
         fail(refused.problem, refused.advice)
     try:
-        return run(cluster, terminal, ConsoleWanted(port + 3 * count, allow_changes) if console else None)
+        return run(cluster, terminal, ConsoleWanted(ports[-1], allow_changes) if console else None)
     finally:
         os.close(lock)
 
@@ -140,14 +140,13 @@ def wants_security(asked: bool, folder: Path) -> bool:
     return asked or made
 
 
-def wanted_ports(port: int, nodes: int) -> list[int]:
-    last = PORT_MAX - 3 * nodes + 1
+def wanted_ports(port: int, nodes: int, has_console: bool = False) -> list[int]:
+    """Of brokers and controllers, of metrics, and of the console."""
+    count = 3 * nodes + has_console
+    last = PORT_MAX - count + 1
     if not 1 <= port <= last:
-        misuse(
-            f"--port must be between 1 and {last}, and is {port}",
-            f"{nodes} nodes need {3 * nodes} ports from there on",
-        )
-    return [port + i for i in range(3 * nodes)]
+        misuse(f"--port must be between 1 and {last}, and is {port}", f"{nodes} nodes need {count} ports from there on")
+    return [port + i for i in range(count)]
 
 
 def taken(folder: Path) -> int:

@@ -68,7 +68,7 @@ def summary_rows(facts: Facts) -> Rows:
             "quorum": None if quorum is None else {"leader": quorum.leader, "epoch": quorum.epoch},
         },
         "health": {
-            "level": level_of(found),
+            "level": level_of(facts, found),
             "sentence": sentence(facts, found),
             "troubles": [{"level": one.level, "what": one.what, "path": one.path} for one in found],
         },
@@ -134,7 +134,10 @@ def of_ledger(facts: Facts) -> Iterable[Trouble]:
         yield Trouble(WARNING, f"The loss ledger has {many} that nobody has acknowledged.", "losses")
 
 
-def level_of(found: list[Trouble]) -> str:
+def level_of(facts: Facts, found: list[Trouble]) -> str:
+    """Empty: unknown."""
+    if facts.cluster is None:
+        return ""
     return found[0].level if found else GOOD
 
 

@@ -129,12 +129,12 @@ function spacer(height, columns) {
   return h("tr", { class: "spacer", "aria-hidden": "true" }, h("td", { colspan: columns, style: { height: `${height}px` } }));
 }
 
+const collator = new Intl.Collator("en", { numeric: true });
+
+/** Each row's value is made once, and texts are compared by one collator: 5,000 rows are sorted with every change. */
 function sorted(rows, column, down) {
   const way = down ? -1 : 1;
-  return [...rows].sort((a, b) => way * compared(column.value(a), column.value(b)));
-}
-
-function compared(a, b) {
-  if (typeof a === "number" && typeof b === "number") return a - b;
-  return String(a).localeCompare(String(b), "en", { numeric: true });
+  const keyed = rows.map((row) => [column.value(row), row]);
+  keyed.sort(([a], [b]) => way * (typeof a === "number" && typeof b === "number" ? a - b : collator.compare(a, b)));
+  return keyed.map(([, row]) => row);
 }

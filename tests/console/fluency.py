@@ -1,0 +1,100 @@
+"""What thousands of partitions cost a browser: how long its tasks are, its memory, and the console's processor time.
+
+    python -m tests.console.fluency --partitions 5000 --seconds 20
+
+The cluster is made up, so that nothing but the console and the browser is measured. In each view the table is scrolled
+through, sorted and filtered while rows change.
+"""
+
+import argparse
+import time
+from collections.abc import Callable
+
+from playwright.sync_api import Page, expect
+from tests.console.browsing import Window, chromium, window
+from tests.console.crowd import Crowd
+
+from strandline.client.ask import config_of
+from strandline.console.serving import Serving
+
+OBSERVE = """
+window.longTasks = [];
+new PerformanceObserver((list) => window.longTasks.push(...list.getEntries().map((entry) => entry.duration)))
+  .observe({ type: "longtask", buffered: true });
+"""
+
+
+def scroll(page: Page, seconds: float) -> None:
+    until = time.monotonic() + seconds
+    grid = page.locator(".grid")
+    while time.monotonic() < until:
+        grid.evaluate("(box) => { box.scrollTop = (box.scrollTop + 900) % (box.scrollHeight - box.clientHeight) }")
+        page.wait_for_timeout(50)
+
+
+def partitions(page: Page, seconds: float, rows: int) -> None:
+    expect(page.locator(".filters")).to_contain_text(f"{rows:,} of {rows:,}")
+    scroll(page, seconds / 2)
+    for title in ("Leader", "Condition", "Partition"):
+        page.locator(".grid thead button", has_text=title).click()
+        page.wait_for_timeout(300)
+    for text in ("topic-07", "topic", ""):
+        page.get_by_label("Topic", exact=True).fill(text)
+        page.wait_for_timeout(300)
+    scroll(page, seconds / 2)
+
+
+def cluster(page: Page, seconds: float, _: int) -> None:
+    expect(page.get_by_label("Health")).to_contain_text("attention")
+    page.wait_for_timeout(seconds * 1000)
+
+
+VIEWS: dict[str, Callable[[Page, float, int], None]] = {"cluster": cluster, "partitions": partitions}
+
+
+def measure(shown: Window, view: str, seconds: float, rows: int) -> None:
+    page = shown.open(view)
+    session = page.context.new_cdp_session(page)
+    session.send("Performance.enable")
+    session.send("HeapProfiler.collectGarbage")
+    busy, server = metrics(session)["TaskDuration"], time.process_time()
+    page.evaluate("window.longTasks.length = 0")
+    began = time.monotonic()
+    VIEWS[view](page, seconds, rows)
+    took = time.monotonic() - began
+    tasks: list[float] = page.evaluate("window.longTasks")
+    busy = metrics(session)["TaskDuration"] - busy
+    server = time.process_time() - server
+    session.send("HeapProfiler.collectGarbage")
+    heap = metrics(session)["JSHeapUsedSize"] / 2**20
+    rows_in_page = page.locator("tr").count()
+    longest = f"{len(tasks)} tasks above 50 ms, the longest {max(tasks, default=0):.0f} ms"
+    print(
+        f"{view}: {took:.0f} s, browser busy {100 * busy / took:.0f} %, {longest}, heap {heap:.1f} MiB,"
+        f" {rows_in_page} rows in the page, this process busy {100 * server / took:.0f} %"
+    )
+
+
+def metrics(session: object) -> dict[str, float]:
+    found = session.send("Performance.getMetrics")["metrics"]  # type: ignore[attr-defined]  # playwright's session
+    return {row["name"]: row["value"] for row in found}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--partitions", type=int, default=5000)
+    parser.add_argument("--seconds", type=float, default=20)
+    parser.add_argument("--views", nargs="+", default=list(VIEWS), choices=list(VIEWS))
+    asked = parser.parse_args()
+    crowd = Crowd(asked.partitions)
+    with Serving(config_of("127.0.0.1:1"), sources=crowd.sources()) as serving, chromium() as browser:
+        for view in asked.views:
+            with window(browser, serving) as shown:
+                shown.page.add_init_script(OBSERVE)
+                shown.page.goto(serving.url)
+                measure(shown, view, asked.seconds, asked.partitions)
+                assert shown.complaints == [], shown.complaints
+
+
+if __name__ == "__main__":
+    main()
