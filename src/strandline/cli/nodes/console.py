@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from strandline.cli.connect import HERE, Json, OfCluster, fail
+from strandline.cli.connect import HERE, Json, OfCluster, fail, misuse
 from strandline.cli.signals import interrupted_by_signals
 
 if TYPE_CHECKING:  # the extra may not be installed
@@ -45,7 +45,7 @@ def console(
     """
     interrupted_by_signals()
     if not 0 <= port <= PORT_MAX:
-        fail(f"--port must be between 0 and {PORT_MAX}, not {port}", status=2)
+        misuse(f"--port must be between 0 and {PORT_MAX}, and is {port}")
     try:
         with opened(cluster.config, cluster.options, host, port, allow_changes) as serving:
             if json_output:
