@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 from tests.worlds import QUICK
 
-from strandline.testing.local_cluster import LocalCluster
+from strandline.testing.local_cluster import LocalCluster, free_ports
 
 pytest.importorskip("playwright", reason="playwright is not installed: make setup")
 
@@ -14,7 +14,11 @@ from tests.console.browsing import CHROMIUM, WHY_NOT, Window, chromium, console_
 
 from strandline.console.serving import Serving  # as above
 
-PROPERTIES = {**QUICK, "replica.high.watermark.checkpoint.interval.ms": "100"}
+PROPERTIES = {
+    **QUICK,
+    "replica.high.watermark.checkpoint.interval.ms": "100",
+    "transaction.partition.verification.enable": "false",  # so that a transaction can hang
+}
 
 
 @pytest.fixture(scope="session")
@@ -28,7 +32,8 @@ def browser() -> Iterator[Browser]:
 @pytest.fixture(scope="session")
 def cluster(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCluster]:
     """Three nodes, which tests stop and start again."""
-    with LocalCluster(tmp_path_factory.mktemp("console"), 3, properties=PROPERTIES) as cluster:
+    folder = tmp_path_factory.mktemp("console")
+    with LocalCluster(folder, 3, properties=PROPERTIES, metrics_ports=free_ports(3)) as cluster:
         yield cluster
 
 

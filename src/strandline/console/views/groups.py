@@ -32,6 +32,11 @@ def group_row(facts: Facts, one: GroupSeen) -> Json:
     }
 
 
+def looked_rows(facts: Facts) -> Rows:
+    """When groups were asked for last: lags over time have a point more."""
+    return {"groups": 0 if facts.groups is None else facts.groups.time_ms}
+
+
 def silent_rows(facts: Facts) -> Rows:
     """Brokers that may coordinate more groups, and why they do not say."""
     return {} if facts.groups is None else {str(node): why for node, why in facts.groups.silent.items()}
@@ -97,6 +102,7 @@ GROUPS = View(
     "Groups",
     channels=(
         Channel("groups", ("groups", "ends"), group_rows),
+        Channel("lags-looked", ("groups",), looked_rows),
         Channel("silent-coordinators", ("groups",), silent_rows),
     ),
     reads={"group": group, "group-explained": explain},

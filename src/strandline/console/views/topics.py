@@ -53,13 +53,17 @@ def topic_row(facts: Facts, topic: str, states: list[PartitionState]) -> Json:
         "bytes_per_s": summed(facts.sizes.rates.get(state.at) for state in states),
         "leaderless": sum(state.is_unavailable for state in states),
         "out_of_sync": sum(len(state.isr) < len(state.replicas) - len(state.adding) for state in states),
-        "time_ms": facts.ends.time_ms,
     }
 
 
 def summed(rates: Iterable[float | None]) -> float | None:
     known = [rate for rate in rates if rate is not None]
     return round(sum(known), 1) if known else None
+
+
+def looked_rows(facts: Facts) -> Rows:
+    """When the logs' ends were asked for last: rates over time have a point more."""
+    return {"ends": facts.ends.time_ms}
 
 
 def partition_rows(facts: Facts) -> Rows:
@@ -203,6 +207,7 @@ TOPICS = View(
     "Topics",
     channels=(
         Channel("topics", ("partitions", "sizes", "ends"), topic_rows),
+        Channel("rates-looked", ("ends",), looked_rows),
         Channel("replica-sizes", ("partitions", "sizes", "ends"), partition_rows),
     ),
     reads={"topic-settings": settings, "topic-rates": rates, "records": browsed},

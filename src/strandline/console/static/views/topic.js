@@ -6,7 +6,7 @@ import { live } from "../base/live.js";
 import { link } from "../base/place.js";
 import { bytes, number } from "../base/words.js";
 import { fact, problem } from "../parts/notes.js";
-import { grow, plot } from "../parts/plot.js";
+import { plot } from "../parts/plot.js";
 import { rowsTable, tabs } from "../parts/rows.js";
 import { BigTable } from "../parts/table.js";
 import { produceDialog } from "./produce.js";
@@ -33,17 +33,19 @@ function replicas(root, topic) {
   const box = h("section", { class: "panel", "aria-label": "Replicas" }, h("h2", {}, "Replicas"));
   root.append(head, box);
   const table = new BigTable(box, { label: `Partitions of ${topic}`, columns: COLUMNS, link: (row) => link("partitions", [row.topic, row.partition]) });
-  read("topic-rates", { topic }).then((known) => {
-    points = [...known, ...points.filter(([ms]) => !known.length || ms > known.at(-1)[0])];
+
+  /** The console knows them already: this asks no broker. What is wrong stands in the banner. */
+  async function look() {
+    points = await read("topic-rates", { topic }).catch(() => points);
     update("topics");
-  }, () => {});
+  }
 
   function update(channel) {
+    if (channel === "rates-looked") return look();
     if (channel === "replica-sizes") return table.show([...live.rows("replica-sizes").values()].filter((row) => row.topic === topic));
     const row = live.rows("topics").get(topic);
     if (!live.has("topics")) return patch(head, h("p", { class: "hint" }, "Asking the cluster…"));
     if (!row) return patch(head, h("p", { class: "problem" }, "There is no such topic (any more)."));
-    points = grow(points, row.time_ms, row.records_per_s);
     return patch(
       head,
       h(
@@ -60,7 +62,7 @@ function replicas(root, topic) {
 
   update("topics");
   update("replica-sizes");
-  return { channels: ["topics", "replica-sizes"], update, close: () => table.close() };
+  return { channels: ["topics", "replica-sizes", "rates-looked"], update, close: () => table.close() };
 }
 
 const largest = (row) => Math.max(-1, ...row.replicas.map((one) => one.size_bytes));
