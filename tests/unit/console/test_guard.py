@@ -180,3 +180,14 @@ def test_two_consoles_have_other_secrets_and_each_of_a_console_is_another() -> N
     every = [text for one in known for text in (one.token, one.cookie_name, one.cookie, one.header)]
     assert len(set(every)) == len(every)
     assert min(len(text) for one in known for text in (one.token, one.cookie, one.header)) >= 32
+
+
+def test_what_is_too_long_for_an_address_is_read_by_a_post_of_this_page_alone() -> None:
+    client, done = made(allow_changes=False)
+    given = {"origin": f"http://{HOST}", TOKEN_HEADER: "header"}
+    answer = client.post("/api/reads/thing", json={"schema": "x" * 100_000}, headers=given)
+    assert (answer.status_code, len(answer.json()["schema"])) == (200, 100_000)
+    assert client.post("/api/reads/thing", json={"schema": 7}, headers=given).status_code == 400
+    assert client.post("/api/reads/thing", json={}, headers=given | {TOKEN_HEADER: "other"}).status_code == 403
+    assert client.post("/api/reads/thing", json={}, headers=given | {"origin": "http://x"}).status_code == 403
+    assert done == []
