@@ -6,7 +6,7 @@ import { live } from "../base/live.js";
 import { clock, list, number } from "../base/words.js";
 import { bar, scale } from "../parts/logs.js";
 import { fact, problem } from "../parts/notes.js";
-import { electionDialog } from "./election.js";
+import { electionDialog } from "../parts/election.js";
 
 export function onePartition(root, topic, partition) {
   const key = `${topic}:${partition}`;

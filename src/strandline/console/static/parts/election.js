@@ -2,8 +2,8 @@
 
 import { change, plan, session } from "../base/api.js";
 import { h } from "../base/dom.js";
-import { dialog } from "../parts/dialog.js";
-import { lines, problem } from "../parts/notes.js";
+import { dialog } from "./dialog.js";
+import { lines, problem } from "./notes.js";
 
 export async function electionDialog(at, election) {
   const wanted = { ...at, ...election };
