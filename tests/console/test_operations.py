@@ -9,16 +9,17 @@ import msgspec
 import pytest
 from confluent_kafka import Consumer, Message, Producer, TopicPartition
 from confluent_kafka.admin import NewTopic
-from playwright.sync_api import expect
+from playwright.sync_api import Browser, expect
 from tests.cluster.clients.test_transactions import producer_of, write
 from tests.cluster.commands.test_transaction_commands import STRANGER, leave_open
 from tests.cluster.driving import admin_of, create, leads, partition_of, quiet, until
-from tests.console.browsing import Window
+from tests.console.browsing import Window, window
 
 from strandline.client.admin.partitions import Place
 from strandline.client.admin.replicas.reassignments import alter_moves
 from strandline.client.ask import config_of
 from strandline.client.cluster import Cluster
+from strandline.console.serving import Serving
 from strandline.sim.runs.run import run_seed
 from strandline.testing.local_cluster import LocalCluster
 
@@ -160,3 +161,28 @@ def test_reports_are_opened_in_the_browser_alone(shown: Window, tmp_path: Path) 
     page.get_by_label("Report", exact=True).set_input_files(run)
     expect(page.get_by_role("alert")).to_contain_text("it is neither a report of the simulator nor of an audit")
     assert not [text for text in sent if outcome.digest in text], "a report was sent somewhere"
+
+
+def test_on_a_phone_in_the_dark_nothing_is_too_wide_or_hard_to_read(
+    browser: Browser, serving: Serving, cluster: LocalCluster
+) -> None:
+    create(cluster, "phones")
+    with window(browser, serving, 360, dark=True) as shown:
+        for path, heading in (
+            ("topics", "Topics"),
+            ("topics/phones", "phones"),
+            ("topics/phones/records", "phones"),
+            ("topics/phones/settings", "phones"),
+            ("groups", "Groups"),
+            ("groups/none", "none"),
+            ("reassignments", "Reassignments"),
+            ("transactions", "Transactions"),
+            ("metrics", "Metrics"),
+            ("reports", "Reports"),
+        ):
+            page = shown.open(path)
+            expect(page.get_by_role("heading", level=1)).to_have_text(heading)
+            expect(page.get_by_text("Asking")).to_have_count(0)
+            assert shown.violations() == [], path
+            assert page.evaluate("document.documentElement.scrollWidth") <= 360, path
+        assert shown.complaints == []

@@ -93,4 +93,8 @@ def test_a_node_that_is_silent_for_a_while_keeps_its_series_and_a_node_that_left
     assert (silent.gauges[1], silent.series[1]) == (None, {"partitions": ((1_000, 3.0),)})
     back = with_metrics(silent, 3_000, urls, 1_000, {1: {"partitions": 4, "records in": 9}, 2: None})
     assert back.series[1] == {"partitions": ((1_000, 3.0), (3_000, 4.0))}, "a rate over a gap is not known"
+    later = with_metrics(back, 4_000, urls, 1_000, {1: {"partitions": 4, "records in": 19}, 2: None})
+    gap = with_metrics(later, 5_000, urls, 1_000, {1: None, 2: None})
+    after = with_metrics(gap, 6_000, urls, 1_000, {1: {"partitions": 4, "records in": 29}, 2: None})
+    assert after.series[1]["records in"] == ((4_000, 10.0),)
     assert with_metrics(back, 4_000, {2: None}, 4_000, {2: None}).series == {}

@@ -112,6 +112,17 @@ def test_a_schema_by_which_a_few_bytes_could_end_the_process_is_refused(schema: 
     [
         ({"type": "array", "items": ["null", "int"]}, [None, 1]),
         ({"type": "map", "values": "null"}, {"a": None}),
+        (
+            {
+                "type": "record",
+                "name": "Twice",
+                "fields": [
+                    {"name": "x", "type": {"type": "record", "name": "P", "fields": [{"name": "n", "type": "int"}]}},
+                    {"name": "y", "type": "P"},
+                ],
+            },
+            {"x": {"n": 1}, "y": {"n": 2}},
+        ),
         ({"type": "array", "items": {"type": "enum", "name": "E", "symbols": ["X"]}}, ["X"]),
         (
             {

@@ -165,7 +165,7 @@ def test_bytes_are_given_as_text_hexadecimal_base64_or_not_at_all(
     assert bytes_of(text, given_as) == expected
 
 
-@pytest.mark.parametrize(("text", "given_as"), [("6", "hex"), ("YQ", "base64"), ("a", "other")])
+@pytest.mark.parametrize(("text", "given_as"), [("6", "hex"), ("YQ", "base64"), ("Y*Q==", "base64"), ("a", "other")])
 def test_bytes_that_are_not_what_they_are_given_as_are_refused(text: str, given_as: str) -> None:
     with pytest.raises(BadOption):
         bytes_of(text, given_as)

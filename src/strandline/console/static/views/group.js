@@ -11,7 +11,7 @@ import { plot } from "../parts/plot.js";
 import { rowsTable } from "../parts/rows.js";
 import { BigTable } from "../parts/table.js";
 import { chip } from "./groups.js";
-import { resetDialog } from "./reset.js";
+import { resetDialog } from "../parts/reset.js";
 
 export function oneGroup(root, name) {
   let isAsking = false;

@@ -9,7 +9,7 @@ import { fact, problem } from "../parts/notes.js";
 import { plot } from "../parts/plot.js";
 import { rowsTable, tabs } from "../parts/rows.js";
 import { BigTable } from "../parts/table.js";
-import { produceDialog } from "./produce.js";
+import { produceDialog } from "../parts/produce.js";
 import { recordBrowser } from "./records.js";
 import { chip, perSecond, wholeBytes } from "./topics.js";
 

@@ -3,9 +3,9 @@
 import { change, plan, session } from "../base/api.js";
 import { h } from "../base/dom.js";
 import { number } from "../base/words.js";
-import { dialog } from "../parts/dialog.js";
-import { problem } from "../parts/notes.js";
-import { field, rowsTable, select } from "../parts/rows.js";
+import { dialog } from "./dialog.js";
+import { problem } from "./notes.js";
+import { field, rowsTable, select } from "./rows.js";
 
 const TARGETS = [
   ["to-earliest", "to the log's start"],

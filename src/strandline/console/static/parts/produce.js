@@ -3,9 +3,9 @@
 import { change, plan } from "../base/api.js";
 import { h } from "../base/dom.js";
 import { link } from "../base/place.js";
-import { dialog } from "../parts/dialog.js";
-import { lines, problem } from "../parts/notes.js";
-import { field, select } from "../parts/rows.js";
+import { dialog } from "./dialog.js";
+import { lines, problem } from "./notes.js";
+import { field, select } from "./rows.js";
 
 const KINDS = [
   ["text", "text"],
