@@ -57,7 +57,7 @@ class ControllerConfig(Value, frozen=True):
     leader_imbalance_check_ms: int = 300_000  # leader.imbalance.check.interval.seconds
     unclean_election_check_ms: int = 300_000  # unclean.leader.election.interval.ms
     elections_per_check: int = 1000  # the next ones come soon after
-    departures_per_step: int = 400  # partitions that a broker leaves at once; the next ones follow at once
+    changes_per_step: int = 400  # partitions that a broker leaves in one step, or that one batch changes
     is_recovery_managed: bool = False  # unclean.recovery.manager.enabled
     recovery_timeout_ms: int = 300_000  # unclean.recovery.timeout.ms
     max_waiting: int = 10_000  # answers that wait for commits; a log that stalls so long has lost its leader
@@ -73,7 +73,7 @@ class ControllerConfig(Value, frozen=True):
         assert self.leader_imbalance_check_ms > 0 and self.unclean_election_check_ms > 0, (
             "or a node would do nothing else"
         )
-        assert self.elections_per_check > 0 and self.departures_per_step > 0, "each look gets on"
+        assert self.elections_per_check > 0 and self.changes_per_step > 0, "each look gets on"
         assert self.probe_timeout_ms > 0 and self.probe_again_ms >= 0
 
 

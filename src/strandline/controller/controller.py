@@ -365,7 +365,7 @@ class Controller:
         )
 
     def write(self, records: Sequence[Any], now: Instant) -> list[Effect]:
-        """Write one batch, run ahead with it, and say what it means."""
+        """Write them, run ahead with them, and say what they mean."""
         if not records:
             return []
         assert self.is_active
@@ -377,10 +377,20 @@ class Controller:
             self.image.apply(record)
         self.image.take_delta()  # Nobody here asks what has changed, and it would only grow.
         first = self.writer.next_offset
-        self.last_written = self.writer.append(list(records), now)
+        for batch in self.batches_of(records):
+            self.last_written = self.writer.append(batch, now)
         assert self.last_written == first + len(records) - 1, "broker epochs are offsets of this very batch"
         self.recoveries.written(records, self.image)
         return reports
+
+    def batches_of(self, records: Sequence[Any]) -> list[list[Any]]:
+        """One, or several if they change thousands of partitions and nothing else: each change stands for itself, and
+        nodes apply whole batches in a step."""
+        assert records
+        limit = self.config.changes_per_step
+        if len(records) <= limit or any(type(record) is not PartitionChangeRecord for record in records):
+            return [list(records)]
+        return [list(records[at : at + limit]) for at in range(0, len(records), limit)]
 
     def check(self) -> None:
         if not self.is_active:  # its image is that of an earlier time, and nothing uses it

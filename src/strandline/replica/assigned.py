@@ -161,6 +161,7 @@ class AssignedPartitions:
         return not has_role and at not in host.absent and host.image.topics[at.topic_id].name not in INTERNAL_TOPICS
 
     def take_turns(self, now: Instant) -> list[Effect]:
+        assert self.turn.done
         effects: list[Effect] = []
         room = Room()
         for at in list(islice(self.waiting, ROLES_PER_STEP)):

@@ -8,6 +8,7 @@ from tests.unit.controller.cluster import Cluster
 from strandline.base.effects import Effect, Failure
 from strandline.base.errors import ErrorCode
 from strandline.metadata.records import BrokerRegistrationChangeRecord, PartitionChangeRecord
+from strandline.wire.messages.topics.elect_leaders import ElectLeadersRequest
 
 STEP = 2
 PARTITIONS = 5
@@ -15,7 +16,7 @@ PARTITIONS = 5
 
 def many(brokers: int = 3, min_isr: int = 1) -> Cluster:
     """Broker 1 leads all partitions."""
-    cluster = Cluster(brokers, {"min.insync.replicas": min_isr}, departures_per_step=STEP)
+    cluster = Cluster(brokers, {"min.insync.replicas": min_isr}, changes_per_step=STEP)
     cluster.create("t", *[tuple(range(1, brokers + 1))] * PARTITIONS)
     cluster.log.batches.clear()
     return cluster
@@ -52,7 +53,7 @@ def test_a_dead_broker_leaves_in_steps_and_is_fenced_with_the_last_of_them() -> 
 
 
 def test_a_broker_that_leaves_few_isrs_is_fenced_in_one_batch() -> None:
-    cluster = Cluster(3, departures_per_step=STEP)
+    cluster = Cluster(3, changes_per_step=STEP)
     cluster.create("t", (1, 2, 3), (1, 2, 3))
     cluster.log.batches.clear()
     die(cluster)
@@ -142,3 +143,25 @@ def test_a_new_controller_begins_without_it() -> None:
     assert effects
     assert cluster.controller.deadline() > cluster.now + 1_000
     cluster.controller.check()
+
+
+def test_changes_of_many_partitions_are_several_batches() -> None:
+    cluster = many()
+    cluster.beat(1, want_fence=True)
+    cluster.wait(10)
+    cluster.beat(1)
+    for index in range(PARTITIONS):
+        cluster.alter("t", (1, 2, 3), index=index)
+    cluster.log.batches.clear()
+    cluster.ask(ElectLeadersRequest(election_type=0, topic_partitions=None), version=2)
+    assert kinds(cluster) == [["change"] * 2, ["change"] * 2, ["change"]]
+    assert {cluster.partition("t", index).leader for index in range(PARTITIONS)} == {1}
+
+
+def test_a_batch_that_says_more_than_changes_of_partitions_stays_one_however_large_it_is() -> None:
+    """A new incarnation leaves all ISRs of the one before in the batch that registers it."""
+    cluster = many()
+    cluster.disconnect(cluster.connection(1))
+    assert cluster.register(1, previous=cluster.epochs[1]).error_code == 0
+    (batch,) = cluster.log.batches
+    assert len(batch) == PARTITIONS + 1

@@ -54,7 +54,7 @@ def plan_departure(
 
 def go_on(node: NodeId, departure: Departure, basis: Basis) -> tuple[Changes, Departure | None]:
     """The next changes, as above."""
-    limit = basis.config.departures_per_step
+    limit = basis.config.changes_per_step
     within = [at for at in departure.left[:limit] if basis.image.partition(at) is not None]  # the others are deleted
     changes = tuple(basis.departure(node, lost_tail=False, within=within))
     left = departure.left[limit:] or still_in_sync(node, basis, within)

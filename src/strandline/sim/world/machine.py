@@ -488,4 +488,4 @@ def take_steps(node: Node, limit: int) -> None:
     """Have what goes in steps go in small ones."""
     node.committed.step_records = limit
     if node.controller is not None:
-        node.controller.config = structs.replace(node.controller.config, departures_per_step=limit)
+        node.controller.config = structs.replace(node.controller.config, changes_per_step=limit)
