@@ -56,7 +56,8 @@ def chosen(bootstrap: Servers, wanted: Wanted | None) -> list[PartitionState]:
     found = {state.at: state for state in states}
     unknown = [str(at) for at in wanted if at not in found]
     if unknown:
-        raise StrandlineError(f"there is no partition {', '.join(unknown)}")
+        problem = f"partition {', '.join(unknown)} does not exist"
+        raise StrandlineError(problem, "`strandline topics describe` shows the partitions")
     return [found[at] for at in wanted]
 
 

@@ -12,10 +12,10 @@ from tests.cluster.commands.test_group_commands import RECORDS, committed, consu
 from tests.cluster.commands.test_recovery_commands import Commands
 from tests.cluster.driving import create, quiet, until, until_is
 
-from strandline.cli.groups import explain
 from strandline.client.admin.groups.offsets import delete_offsets
 from strandline.client.admin.partitions import Place
 from strandline.client.brokers import brokers_of
+from strandline.diagnosis.groups import gathering
 from strandline.testing.local_cluster import LocalCluster
 
 pytestmark = pytest.mark.cluster
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.cluster
 
 @pytest.fixture
 def commands(shared_cluster: LocalCluster, monkeypatch: pytest.MonkeyPatch) -> Commands:
-    monkeypatch.setattr(explain, "WATCHED_S", 1)  # these consumers commit ten times a second, or not at all
+    monkeypatch.setattr(gathering, "WATCHED_S", 1)  # these consumers commit ten times a second, or not at all
     return Commands(shared_cluster)
 
 

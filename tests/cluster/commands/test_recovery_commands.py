@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ from confluent_kafka.admin import NewTopic
 from tests.cluster.commanding import strandline
 from tests.cluster.driving import QUICK, admin_of, isr_of, leads, partition_of, quiet, until
 
-from strandline.cli.admin import explain
+from strandline.diagnosis import explaining
 from strandline.testing.local_cluster import LocalCluster
 
 pytestmark = pytest.mark.cluster
@@ -59,7 +60,7 @@ def produce(cluster: LocalCluster, count: int) -> None:
 @pytest.fixture
 def commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Commands]:
     """Topic t on brokers 2 and 3, where one in sync is enough; h on all."""
-    monkeypatch.setattr(explain, "WATCHED_S", 1)  # for how long a follower is watched that may be stuck
+    monkeypatch.setattr(explaining, "WATCHED_S", 1)  # for how long a follower is watched that may be stuck
     properties = {**QUICK, "replica.high.watermark.checkpoint.interval.ms": "100"}
     with LocalCluster(tmp_path / "cluster", 3, properties=properties) as cluster:
         alone = NewTopic("t", 1, replica_assignment=[[2, 3]], config={"min.insync.replicas": "1"})
@@ -73,6 +74,7 @@ def commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Comman
 def lose_the_leader(cluster: LocalCluster) -> None:
     produce(cluster, BOTH)
     cluster.node(3).pause()
+    time.sleep(1)  # its Fetch has waited for replica.fetch.wait.max.ms: else the answer, with these records, waits for it
     produce(cluster, ALONE)  # which falls behind by them, and is out of sync long before its session ends
     until(lambda: isr_of(cluster, "t") == {2})
     checkpoint = cluster.node(2).data_path / "replication-offset-checkpoint"

@@ -171,7 +171,7 @@ def test_a_cordoned_broker_keeps_what_it_has_and_gets_nothing_new(jbod: Jbod) ->
     assert sorted(rows[path] for path in free) == [3, 3]
     # "u-0" lies elsewhere.
     moved = strandline(jbod, "log-dirs", "move", "--broker", "1", "--topic", "u", "--partition", "0", "--to", closed)
-    assert (moved.returncode, moved.stderr) == (1, "error: u-0: INVALID_REPLICA_ASSIGNMENT\n")
+    assert moved.returncode == 1 and moved.stderr.startswith("error: u-0: INVALID_REPLICA_ASSIGNMENT\n")
     # All: the broker leads and follows as before, and gets no new partition.
     assert strandline(jbod, *alter, "--add-config", "cordoned.log.dirs=*").returncode == 0
     until(lambda: len(cordoned()) == 3)

@@ -23,8 +23,8 @@ NOBODY, PASSWORD = "nobody", "no rights at all"
 CLUSTER, TOPIC = "Cluster authorization failed.", "Topic authorization failed."
 GROUP, TRANSACTION = "Group authorization failed.", "Transactional id authorization failed."
 PRODUCED = "1 records were not acknowledged: Broker: Topic authorization failed"
-# Commands that reach no cluster, or one of their own.
-WITHOUT_CLUSTER = {"up", "node", "format", "random-uuid", "demo", "sim", "model", "completion", "schema"}
+# Commands that reach no cluster, or one of their own; and the console, which asks what others ask until it is stopped.
+WITHOUT_CLUSTER = {"console", "up", "node", "format", "random-uuid", "demo", "sim", "model", "completion", "schema"}
 
 
 class Row(NamedTuple):

@@ -29,7 +29,8 @@ def places_in(bootstrap: Servers, scope: Scope) -> dict[Place, PartitionState]:
     wanted = [Place(topic, index) for topic, indexes in scope.items() for index in indexes or ()]
     missing = [str(at) for at in wanted if at not in states]
     if missing:
-        raise StrandlineError(f"there is no partition {', '.join(missing)}")
+        problem = f"partition {', '.join(missing)} does not exist"
+        raise StrandlineError(problem, "`strandline topics describe` shows the partitions")
     return {at: state for at, state in states.items() if is_in(at, scope)}
 
 
