@@ -74,7 +74,7 @@ def commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Comman
 def lose_the_leader(cluster: LocalCluster) -> None:
     produce(cluster, BOTH)
     cluster.node(3).pause()
-    time.sleep(1)  # its Fetch has waited for replica.fetch.wait.max.ms: else the answer, with these records, waits for it
+    time.sleep(1)  # its Fetch has been answered: else the answer, with the next records, waits in its socket
     produce(cluster, ALONE)  # which falls behind by them, and is out of sync long before its session ends
     until(lambda: isr_of(cluster, "t") == {2})
     checkpoint = cluster.node(2).data_path / "replication-offset-checkpoint"
