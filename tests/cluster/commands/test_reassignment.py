@@ -105,7 +105,7 @@ def test_a_big_move_under_a_throttle_says_what_is_missing_and_a_cancel_in_its_mi
     [(node, records, size)] = until(lambda: (found := behind(cluster)) and found[0][1] is not None and found)
     assert node == third
     assert 1000 < records <= 4000
-    assert size < total  # what it lacks, in whole batches, and no more
+    assert size <= total  # what it lacks, in whole batches, and no more: all, if it has begun only now
     assert abs(size - records * total / 4000) < 20_000
     [(_, fewer, smaller)] = until(lambda: (found := behind(cluster))[0][1] < records and found[0][2] < size and found)
     assert 0 < fewer < records
