@@ -3,7 +3,8 @@
     python -m tests.console.fluency --partitions 5000 --seconds 20
 
 The cluster is made up, so that nothing but the console and the browser is measured. In each view the table is scrolled
-through, sorted and filtered while rows change.
+through, sorted and filtered while rows change. Processor time is that of the page's main thread, and of this process,
+which is the console and drives the browser; long tasks are by the clock, so a busy machine makes them longer.
 """
 
 import argparse
@@ -55,6 +56,7 @@ VIEWS: dict[str, Callable[[Page, float, int], None]] = {"cluster": cluster, "par
 def measure(shown: Window, view: str, seconds: float, rows: int) -> None:
     page = shown.open(view)
     session = page.context.new_cdp_session(page)
+    session.send("Performance.setTimeDomain", {"timeDomain": "threadTicks"})
     session.send("Performance.enable")
     session.send("HeapProfiler.collectGarbage")
     busy, server = metrics(session)["TaskDuration"], time.process_time()
@@ -70,8 +72,8 @@ def measure(shown: Window, view: str, seconds: float, rows: int) -> None:
     rows_in_page = page.locator("tr").count()
     longest = f"{len(tasks)} tasks above 50 ms, the longest {max(tasks, default=0):.0f} ms"
     print(
-        f"{view}: {took:.0f} s, browser busy {100 * busy / took:.0f} %, {longest}, heap {heap:.1f} MiB,"
-        f" {rows_in_page} rows in the page, this process busy {100 * server / took:.0f} %"
+        f"{view}: {took:.0f} s, page {100 * busy / took:.1f} % of a core, {longest}, heap {heap:.1f} MiB,"
+        f" {rows_in_page} rows in the page, this process {100 * server / took:.1f} % of a core"
     )
 
 
