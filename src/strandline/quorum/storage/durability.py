@@ -29,8 +29,10 @@ class Durability:
 
     def synced(self) -> None:
         assert self.syncing is not None, "this Sync was asked for"
-        self.log.mark_synced(self.syncing)
-        self.end, self.syncing = min(self.syncing, self.log.log_end_offset), None
+        # A snapshot may have taken the log's place since: what is below its end is durable.
+        end = max(self.syncing, self.log.log_start_offset)
+        self.log.mark_synced(end)
+        self.end, self.syncing = min(end, self.log.log_end_offset), None
 
     def truncate_to(self, end_offset: int) -> None:
         assert end_offset <= self.log.log_end_offset, "a cut makes no log longer"
