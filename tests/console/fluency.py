@@ -27,7 +27,7 @@ new PerformanceObserver((list) => window.longTasks.push(...list.getEntries().map
 
 def scroll(page: Page, seconds: float) -> None:
     until = time.monotonic() + seconds
-    grid = page.locator(".grid")
+    grid = page.locator("div.grid")
     while time.monotonic() < until:
         grid.evaluate("(box) => { box.scrollTop = (box.scrollTop + 900) % (box.scrollHeight - box.clientHeight) }")
         page.wait_for_timeout(50)
@@ -50,7 +50,36 @@ def cluster(page: Page, seconds: float, _: int) -> None:
     page.wait_for_timeout(seconds * 1000)
 
 
-VIEWS: dict[str, Callable[[Page, float, int], None]] = {"cluster": cluster, "partitions": partitions}
+def topics(page: Page, seconds: float, rows: int) -> None:
+    """One with all partitions of its topic, which is a fiftieth of them."""
+    expect(page.locator(".filters")).to_contain_text("50 of 50")
+    for title in ("Size", "Records/s", "Topic"):
+        page.locator(".grid thead button", has_text=title).click()
+        page.wait_for_timeout(300)
+    page.get_by_role("link", name="topic-07").click()
+    expect(page.locator(".grid .row-link").first).to_be_visible()
+    scroll(page, seconds)
+    assert rows >= 50
+
+
+def groups(page: Page, seconds: float, _: int) -> None:
+    expect(page.locator(".filters")).to_contain_text("500 of 500")
+    scroll(page, seconds / 2)
+    for title in ("Lag", "Members", "Group"):
+        page.locator(".grid thead button", has_text=title).click()
+        page.wait_for_timeout(300)
+    page.get_by_label("Group", exact=True).fill("group-123")
+    page.get_by_role("link", name="group-123").click()
+    scroll(page, seconds / 2)
+
+
+VIEWS: dict[str, Callable[[Page, float, int], None]] = {
+    "cluster": cluster,
+    "partitions": partitions,
+    "topics": topics,
+    "groups": groups,
+}
+GROUPS = 500
 
 
 def measure(shown: Window, view: str, seconds: float, rows: int) -> None:
@@ -88,7 +117,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=20)
     parser.add_argument("--views", nargs="+", default=list(VIEWS), choices=list(VIEWS))
     asked = parser.parse_args()
-    crowd = Crowd(asked.partitions)
+    crowd = Crowd(asked.partitions, GROUPS)
     with Serving(config_of("127.0.0.1:1"), sources=crowd.sources()) as serving, chromium() as browser:
         for view in asked.views:
             with window(browser, serving) as shown:

@@ -20,7 +20,7 @@ from strandline.client.admin.replicas.reassignments import alter_moves
 from strandline.client.ask import config_of
 from strandline.client.cluster import Cluster
 from strandline.console.serving import Serving
-from strandline.sim.runs.run import run_seed
+from strandline.sim.runs.run import RunResult
 from strandline.testing.local_cluster import LocalCluster
 
 pytestmark = [pytest.mark.cluster, pytest.mark.xdist_group("console")]
@@ -139,7 +139,7 @@ def test_reports_are_opened_in_the_browser_alone(shown: Window, tmp_path: Path) 
     sent: list[str] = []
     page.on("request", lambda request: sent.append(f"{request.url} {request.post_data}"))
     run = tmp_path / "sim.json"
-    outcome = run_seed(7)
+    outcome = RunResult(7, "", "", "9d224b1f4bbc8629", 17_300, 18_345, 393, 1, ("0 n1 starts",), {"started": 13})
     run.write_bytes(msgspec.json.encode(outcome))
     page.get_by_label("Report", exact=True).set_input_files(run)
     expect(page.get_by_text("Seed 7: no law was broken")).to_be_visible()

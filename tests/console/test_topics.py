@@ -54,7 +54,6 @@ def test_a_topic_is_found_and_its_records_are_read_and_written(shown: Window, cl
     page.get_by_role("link", name="Settings", exact=True).click()
     setting = page.get_by_role("row", name="min.insync.replicas")
     expect(setting).to_contain_text("set for all brokers")
-    assert shown.violations() == []
 
     page.get_by_role("link", name="Records", exact=True).click()
     records = page.get_by_label("Records", exact=True)
