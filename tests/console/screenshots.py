@@ -3,18 +3,20 @@
 python -m tests.console.screenshots
 """
 
+import json
 import sys
 import tempfile
 from pathlib import Path
 
+from confluent_kafka import Consumer, Producer
 from playwright.sync_api import Browser, expect
-from tests.cluster.driving import create
+from tests.cluster.driving import create, quiet, until
 from tests.console.browsing import CHROMIUM, WHY_NOT, Window, chromium, console_of, window
 from tests.console.conftest import PROPERTIES
 from tests.console.scenes import bring_back, lose_the_leader, produce
 
 from strandline.console.serving import Serving
-from strandline.testing.local_cluster import LocalCluster
+from strandline.testing.local_cluster import LocalCluster, free_ports
 
 FOLDER = Path(__file__).parents[2] / "docs" / "console"
 WIDTH, HEIGHT = 960, 640
@@ -65,6 +67,36 @@ def losses(shown: Window) -> None:
     take(shown, "losses")
 
 
+def operations(shown: Window, cluster: LocalCluster) -> None:
+    producer = Producer(quiet(cluster.bootstrap, acks="all"))
+    create(cluster, "payments-by-card", 3)
+    for number in range(60):
+        value = json.dumps({"order": 4_200 + number, "amount": round(3.5 * number, 2), "currency": "EUR"})
+        producer.produce("payments-by-card", value, f"customer-{number % 7}", headers=[("trace", f"{number:08x}")])
+    assert producer.flush(20) == 0
+    page = shown.open("topics/payments-by-card/records?limit=20")
+    records = page.get_by_label("Records", exact=True)
+    expect(records).to_contain_text("up to the end")
+    records.locator("summary").first.click()
+    page.mouse.wheel(0, 250)
+    take(shown, "records")
+    consumer = Consumer(quiet(cluster.bootstrap, group_id="billing", auto_offset_reset="earliest"))
+    consumer.subscribe(["payments-by-card"])
+    until(lambda: consumer.poll(0.2))
+    page = shown.open("groups/billing")
+    expect(page.get_by_label("Members", exact=True)).to_contain_text("rdkafka")
+    for _ in range(4):
+        consumer.consume(9, 1)
+        consumer.commit(asynchronous=False)
+        page.wait_for_timeout(2_500)
+    take(shown, "group")
+    consumer.close()
+    page = shown.open("metrics")
+    expect(page.get_by_role("img", name="records in, per second")).to_be_visible()
+    page.wait_for_timeout(1_000)
+    take(shown, "metrics")
+
+
 def on_a_phone(browser: Browser, serving: Serving) -> None:
     with window(browser, serving, 360, 700, dark=True) as shown:
         shown.open("cluster")
@@ -80,7 +112,7 @@ def main() -> int:
     with (
         tempfile.TemporaryDirectory() as folder,
         chromium() as browser,
-        LocalCluster(Path(folder), 3, properties=PROPERTIES) as cluster,
+        LocalCluster(Path(folder), 3, properties=PROPERTIES, metrics_ports=free_ports(3)) as cluster,
         console_of(cluster, allow_changes=True) as serving,
         window(browser, serving, WIDTH, HEIGHT) as shown,
     ):
@@ -90,6 +122,7 @@ def main() -> int:
         without_a_leader(shown)
         bring_back(cluster, "payments")
         losses(shown)
+        operations(shown, cluster)
         on_a_phone(browser, serving)
     return 0
 
