@@ -74,11 +74,10 @@ def operations(shown: Window, cluster: LocalCluster) -> None:
         value = json.dumps({"order": 4_200 + number, "amount": round(3.5 * number, 2), "currency": "EUR"})
         producer.produce("payments-by-card", value, f"customer-{number % 7}", headers=[("trace", f"{number:08x}")])
     assert producer.flush(20) == 0
-    page = shown.open("topics/payments-by-card/records?limit=20")
+    page = shown.open("topics/payments-by-card/records")
     records = page.get_by_label("Records", exact=True)
     expect(records).to_contain_text("up to the end")
     records.locator("summary").first.click()
-    page.mouse.wheel(0, 250)
     take(shown, "records")
     consumer = Consumer(quiet(cluster.bootstrap, group_id="billing", auto_offset_reset="earliest"))
     consumer.subscribe(["payments-by-card"])

@@ -314,10 +314,11 @@ def test_a_log_that_begins_late_or_has_gaps_is_read_from_what_there_is() -> None
 
 def test_each_partition_has_its_share_and_the_page_is_in_the_order_of_time() -> None:
     log = Logs({0: [batch(0, "a", "a", "a")], 1: [batch(0, "b")], 2: []})
-    page = browse(log, wanted(0, 1, 2, start="earliest", limit=5), Budget())
+    page = browse(log, wanted(0, 1, 2, start="earliest", limit=8), Budget())
     assert offsets(page) == [(0, 0), (1, 0), (0, 1)]
     assert (page.next, page.ends) == ({0: 2, 1: 1, 2: 0}, {0: 3, 1: 1, 2: 0})
     assert [index for index, _, _ in log.reads] == [0, 1], "an empty one is not read"
+    assert offsets(browse(log, wanted(0, 1, 2, start="latest", limit=2), Budget())) == [(1, 0), (0, 2)]
 
 
 def test_a_page_ends_when_its_bytes_are_over_and_goes_on_there(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -49,6 +49,11 @@ class Wanted(Value, frozen=True):
     key: bytes | None = None
     limit: int = 50
 
+    @property
+    def share(self) -> int:
+        """How many records each partition may have."""
+        return max(self.limit // len(self.partitions), 1)
+
 
 class Seen(Value, frozen=True):
     partition: int
@@ -92,7 +97,7 @@ def browse(cluster: Offsets, wanted: Wanted, budget: Budget) -> Page:
     """Raises StrandlineError if the cluster refuses. The oldest first; each partition has its share of the limit, so
     that one with many records does not hide the others."""
     starts, ends = edges(cluster, wanted, budget)
-    share = -(-wanted.limit // len(wanted.partitions))
+    share = wanted.share
     seen: list[Seen] = []
     unread: list[str] = []
     following: dict[int, int] = dict(starts)
@@ -133,8 +138,7 @@ def edges(cluster: Offsets, wanted: Wanted, budget: Budget) -> tuple[dict[int, i
     elif wanted.start == "time":
         begin = {index: at if at >= 0 else ends[index] for index, at in asked(wanted.number).items()}
     else:
-        share = -(-wanted.limit // len(wanted.partitions))
-        begin = {index: end - share for index, end in ends.items()}
+        begin = {index: end - wanted.share for index, end in ends.items()}
     return {index: min(max(at, first[index]), ends[index]) for index, at in begin.items()}, ends
 
 

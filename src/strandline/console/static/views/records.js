@@ -31,7 +31,7 @@ export function recordBrowser(root, topic, query) {
   const offset = h("input", { type: "number", min: 0, value: query.offset ?? "0" });
   const time = h("input", { type: "datetime-local", step: 1, value: query.time ?? "" });
   const key = h("input", { value: query.key ?? "", placeholder: "any", autocomplete: "off", spellcheck: "false" });
-  const limit = select([["20", "20"], ["50", "50"], ["200", "200"], ["500", "500"]], query.limit ?? "50");
+  const limit = select([["50", "50"], ["200", "200"], ["500", "500"]], query.limit ?? "50");
   const values = schemaChooser("Values as", query.value_as ?? "auto");
   const keys = schemaChooser("Keys as", query.key_as ?? "auto");
   const offsetField = field("Offset", offset);
