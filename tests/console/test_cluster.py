@@ -44,3 +44,15 @@ def test_light_and_dark_are_switched_and_stay_so(shown: Window) -> None:
     assert page.evaluate("document.documentElement.dataset.theme") == "dark"
     page.reload()
     expect(page.locator("html")).to_have_attribute("data-theme", "dark")
+
+
+def test_a_view_that_is_left_and_opened_again_at_once_is_filled(shown: Window) -> None:
+    page = shown.page
+    health = page.get_by_label("Health")
+    expect(health).to_be_visible()
+    for _ in range(5):
+        page.evaluate("location.hash = '#/partitions'; setTimeout(() => { location.hash = '#/cluster'; }, 0)")
+        expect(page.get_by_role("heading", level=1)).to_have_text("Cluster")
+        expect(health).to_be_visible()
+    page.evaluate("location.hash = '#/cluster?again'")
+    expect(health).to_be_visible()

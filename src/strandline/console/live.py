@@ -35,6 +35,7 @@ class Watched(Value, frozen=True):
     stream: str
     channels: tuple[str, ...] = ()
     places: tuple[Place, ...] = ()  # partitions whose logs it shows
+    fresh: tuple[str, ...] = ()  # channels of which it has no rows (any more)
 
 
 class Stream:
@@ -70,7 +71,7 @@ class Live:
         if stream is None:
             return False
         known = [name for name in wanted.channels if name in self.channels]
-        stream.seen = {name: stream.seen.get(name, 0) for name in (STATUS, *known)}
+        stream.seen = {name: 0 if name in wanted.fresh else stream.seen.get(name, 0) for name in (STATUS, *known)}
         stream.places = wanted.places[:LOGS_MAX]
         self.looked_at()
         stream.wake.set()

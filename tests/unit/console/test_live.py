@@ -101,6 +101,9 @@ def test_a_page_gets_whole_rows_first_and_then_what_changes_of_what_it_watches()
         live.learned("a", 8)
         event = await following(events)
         assert (event["channel"], event["is_whole"]) == ("b", True)
+        assert live.watch(Watched(stream, ("b",), fresh=("b",)))
+        event = await following(events)
+        assert (event["channel"], event["is_whole"]) == ("b", True), "a page that has forgotten its rows gets all"
         assert not live.watch(Watched("unknown", ("b",)))
         await events.aclose()
 

@@ -50,6 +50,7 @@ async function show() {
   document.title = `${view.title} – Strandline`;
   open = { close() {}, update() {}, channels: [], ...module.open(main, { parts, query }) };
   live.watch(open.channels, open.places ?? []);
+  for (const channel of open.channels) if (live.has(channel)) open.update(channel); // what the view before showed too
 }
 
 function navigate(current) {

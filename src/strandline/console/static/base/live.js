@@ -12,6 +12,7 @@ class Live {
     this.places = [];
     this.stream = null;
     this.source = null;
+    this.isSending = false;
     this.onchange = () => {};
     this.onconnection = () => {};
     document.addEventListener("visibilitychange", () => (document.hidden ? this.close() : this.open()));
@@ -28,7 +29,8 @@ class Live {
 
   open() {
     if (this.source || document.hidden) return;
-    this.source = new EventSource(`/api/live?channels=${this.wanted.join(",")}`);
+    this.asked = this.wanted.join();
+    this.source = new EventSource(`/api/live?channels=${this.asked}`);
     this.source.onmessage = (message) => this.received(JSON.parse(message.data));
     this.source.onerror = () => {
       this.close();
@@ -52,26 +54,35 @@ class Live {
     this.send();
   }
 
+  /** One after another, since a browser may send two requests in any order; and the last one says what counts. */
   async send() {
-    if (!this.stream) return;
-    try {
-      await posted("/api/watch", { stream: this.stream, channels: this.wanted, places: this.places });
-    } catch {
-      this.close(); // the console was started anew, or does not know this stream
-      this.open();
+    this.isStale = true;
+    if (this.isSending) return;
+    this.isSending = true;
+    while (this.isStale && this.stream) {
+      this.isStale = false;
+      const fresh = this.wanted.filter((name) => !this.channels.has(name));
+      try {
+        await posted("/api/watch", { stream: this.stream, channels: this.wanted, places: this.places, fresh });
+      } catch {
+        this.close(); // the console was started anew, or does not know this stream
+        this.open();
+      }
     }
+    this.isSending = false;
   }
 
   received(event) {
     if (event.stream) {
       this.stream = event.stream;
       this.onconnection(true);
-      this.send();
+      if (this.places.length || this.wanted.join() !== this.asked) this.send();
       return;
     }
     const { channel, is_whole: isWhole, rows, gone } = event;
     if (channel !== "status" && !this.wanted.includes(channel)) return;
-    const known = isWhole || !this.channels.has(channel) ? new Map() : this.channels.get(channel);
+    if (!isWhole && !this.channels.has(channel)) return; // all rows come: they were asked for
+    const known = isWhole ? new Map() : this.channels.get(channel);
     for (const [key, row] of Object.entries(rows)) known.set(key, row);
     for (const key of gone) known.delete(key);
     this.channels.set(channel, known);
