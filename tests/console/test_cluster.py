@@ -3,7 +3,7 @@
 import pytest
 from playwright.sync_api import Browser, expect
 from tests.cluster.driving import create
-from tests.console.browsing import Window, window
+from tests.console.browsing import PATIENCE_MS, Window, window
 
 from strandline.console.serving import Serving
 from strandline.testing.local_cluster import LocalCluster
@@ -24,7 +24,8 @@ def test_the_cluster_is_shown_and_a_killed_node_is_seen_without_a_reload(shown: 
     expect(second).to_contain_text("fenced")
     expect(second).to_contain_text("In sync0 of 6")
     cluster.node(2).start()
-    expect(health).to_contain_text("Healthy: all 3 brokers run")
+    cluster.node(2).wait_sees(3)
+    expect(health).to_contain_text("Healthy: all 3 brokers run", timeout=3 * PATIENCE_MS)
     assert page.evaluate("window.loadedOnce"), "the page was loaded again"
 
 

@@ -51,7 +51,6 @@ def test_a_group_is_looked_at_and_its_offsets_are_reset(shown: Window, cluster: 
     row = page.get_by_label("Groups").first.get_by_role("row", name="readers")
     expect(row).to_contain_text("Stable")
     expect(row).to_contain_text(str(RECORDS - READ))
-    assert shown.violations() == []
     page.get_by_role("link", name="readers").click()
     expect(page.get_by_label("Members", exact=True)).to_contain_text("rdkafka")
     expect(page.get_by_label("Partitions of readers").first).to_contain_text("lines-0")
@@ -90,7 +89,6 @@ def test_a_move_is_followed_and_cancelled(shown: Window, cluster: LocalCluster) 
         page = shown.open("reassignments")
         row = page.get_by_role("row", name="moved-0")
         expect(row).to_contain_text("3")
-        assert shown.violations() == []
         page.get_by_role("button", name="Cancel moved-0").click()
         box = page.get_by_role("dialog")
         expect(box).to_contain_text("moved-0 keeps the replicas of before: 1, 2.")
@@ -143,7 +141,6 @@ def test_reports_are_opened_in_the_browser_alone(shown: Window, tmp_path: Path) 
     run.write_bytes(msgspec.json.encode(outcome))
     page.get_by_label("Report", exact=True).set_input_files(run)
     expect(page.get_by_text("Seed 7: no law was broken")).to_be_visible()
-    assert shown.violations() == []
     broken = msgspec.structs.replace(outcome, seed=8, check="L1: a record is gone")
     run.write_bytes(msgspec.json.encode(outcome) + b"\n" + msgspec.json.encode(broken))
     page.get_by_label("Report", exact=True).set_input_files(run)

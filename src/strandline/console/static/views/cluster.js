@@ -8,7 +8,6 @@ import { fact } from "../parts/notes.js";
 export function open(root) {
   const update = () => live.has("summary") && patch(root, ...page());
   patch(root, h("h1", {}, "Cluster"), h("p", { class: "hint" }, "Asking the cluster…"));
-  update(); // what was watched before is known already, and sends nothing until it changes
   return { channels: ["summary", "nodes"], update };
 }
 
