@@ -59,13 +59,13 @@ units: $(DEV)
 
 test: check ## all checks and all tests
 
-# Five on two cores: at any time about three wait, for sessions to end, for nodes to start or for Java.
+# Four on two cores: at any time about two wait, for sessions to end, for nodes to start or for Java.
 check: $(DEV) ## ruff, strict types, layers, tests, simulated clusters
 	@$(MAKE) --no-print-directory --jobs --output-sync=target types collected layers ruff
-	$(BIN)/python -m pytest -q -n 5 --dist loadgroup
+	$(BIN)/python -m pytest -q -n 4 --dist loadgroup
 	$(BIN)/strandline sim --seeds 51..56 --twice --jobs 2
 
-# Beside mypy, which has one core to itself: pytest compiles each test file once, which five workers would do each.
+# Beside mypy, which has one core to itself: pytest compiles each test file once, which four workers would do each.
 collected: $(DEV)
 	$(BIN)/python -m pytest -q --collect-only | grep -v ::
 
