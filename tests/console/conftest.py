@@ -21,15 +21,16 @@ PROPERTIES = {
 }
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def browser() -> Iterator[Browser]:
+    """It keeps an event loop in this thread: no test of another folder could run one while it is open."""
     if CHROMIUM is None:
         pytest.skip(WHY_NOT)
     with chromium() as browser:
         yield browser
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def cluster(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCluster]:
     """Three nodes, which tests stop and start again."""
     folder = tmp_path_factory.mktemp("console")
@@ -37,7 +38,7 @@ def cluster(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Itera
         yield cluster
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def serving(cluster: LocalCluster) -> Iterator[Serving]:
     """A console that may change the cluster."""
     with console_of(cluster, allow_changes=True) as serving:

@@ -211,8 +211,8 @@ def test_the_only_voter_decides_nothing_more_once_it_has_resigned() -> None:
     perform, answers = host.run, []
     request = CreateTopicsRequest(topics=(CreatableTopic(name="x", num_partitions=1, replication_factor=1),))
 
-    def run(event: object, step: Callable[[Node, Instant], list[Effect]]) -> None:
-        perform(event, step)
+    def run(event: object, act: Callable[[Node, Instant], list[Effect]] | None = None) -> None:
+        perform(event, act)
         if host.node is not None and host.node.is_parting and not answers:
             asked = Received(ReplyTo(77, 1, 1, 19, 7), Caller("admin", "h", "CONTROLLER"), request)
             answers.extend(host.node.step(asked, host.clock.now()))

@@ -7,7 +7,7 @@ from tests.sim.play import Play
 
 from strandline.base.effects import Effect
 from strandline.base.time import Instant
-from strandline.broker import committed
+from strandline.broker import draft
 from strandline.broker.node import Node
 from strandline.quorum.storage.metadata_log import DIRECTORY
 from strandline.sim.faults.damaged_metadata import UNFIT, damage
@@ -57,7 +57,7 @@ def test_an_older_program_that_does_not_know_a_record_stops_and_the_others_go_on
     machine = next(machine for machine in play.machines if machine is not play.world.controller())
     stop(play, machine, is_killed=False)
     with monkeypatch.context() as older:
-        older.setattr(committed, "why_unfit", lambda image, record: "this program does not know what it means")
+        older.setattr(draft, "why_unfit", lambda image, record: "this program does not know what it means")
         machine.start()
     play.until("it has stopped", lambda: not machine.is_running)
     line = reports_of(play, machine)[-1]
