@@ -90,12 +90,13 @@ class Watched:
         machine.settings |= SETTINGS
         machine.config = NodeConfig.from_properties(machine.settings)
 
-    def run(self, event: Any, step: Callable[[Node, Instant], list[Effect]]) -> None:
+    def run(self, event: Any, act: Callable[[Node, Instant], list[Effect]] | None = None) -> None:
         now = self.machine.clock.now()
         parts: list[str] = []
         if event == DEADLINE and (node := self.machine.node) is not None:
             parts = due.names(node.quorum, node.forwarding, node.controller, node.broker, now)
         cause = cause_of(event, parts)
+        step = act or (lambda node, now: node.step(event, now))
         self.plain(event, lambda node, now: self.bench.watch(cause).step(lambda: step(node, now)))
 
 
