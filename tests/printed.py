@@ -6,7 +6,8 @@ from functools import cache
 
 from jsonschema import Draft202012Validator
 
-from strandline.cli.printed.schemas import LINES, PRINTED, schema
+from strandline.cli.printed.schemas import printed as commands_with_json
+from strandline.cli.printed.schemas import prints_lines, schema
 
 
 @cache
@@ -20,9 +21,9 @@ def validator(command: str) -> Draft202012Validator:
 
 def command_of(arguments: Sequence[str]) -> str | None:
     """The command that these arguments of `strandline` name, if it has JSON."""
-    two = " ".join(arguments[:2])
-    found = two if two in PRINTED else arguments[0]
-    return found if found in PRINTED else None
+    two, known = " ".join(arguments[:2]), commands_with_json()
+    found = two if two in known else arguments[0]
+    return found if found in known else None
 
 
 def hold(arguments: Sequence[str], printed: str) -> None:
@@ -30,6 +31,6 @@ def hold(arguments: Sequence[str], printed: str) -> None:
     command = command_of(arguments)
     if "--json" not in arguments or not printed.strip() or command is None:
         return
-    for document in printed.splitlines() if command in LINES else [printed]:
+    for document in printed.splitlines() if prints_lines(command) else [printed]:
         problems = [f"{one.json_path}: {one.message}" for one in validator(command).iter_errors(json.loads(document))]
-        assert not problems, f"strandline {command} --json differs from its type in cli/printed: {'; '.join(problems)}"
+        assert not problems, f"strandline {command} --json differs from its type in `printed`: {'; '.join(problems)}"

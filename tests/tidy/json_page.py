@@ -4,32 +4,35 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from strandline.cli.printed.schemas import LINES, PRINTED, schema
+from strandline.cli.printed.schemas import printed, prints_lines, schema
 
 PAGE = Path(__file__).parents[2] / "docs" / "json.md"
 HEAD = """# JSON of commands
 
 Commands that print facts have `--json`. This page lists their fields. `strandline schema COMMAND` prints the same as
 JSON Schema (draft 2020-12), for validators and generators of code. Page and schemas are made from the types in
-`cli/printed`, by `python tests/tidy/json_page.py`, and tests hold what commands print against them.
+`cli/printed` (for the commands on Spark, `strandline_spark/printed`), by `python tests/tidy/json_page.py`, and tests
+hold what commands print against them. `strandline schema` knows the commands on Spark if `strandline[spark]` is
+installed.
 
 The document goes to the standard output, and everything else to the standard error. A command that fails before it
 knows anything prints no document. The exit statuses are in `strandline COMMAND --help`.
 
 New fields may be added: a reader must ignore the fields that it does not know. The changelog names each field that is
 renamed or removed. `null` means that there is no value. Times that end in `_ms` are milliseconds, and those that end in
-`_s` seconds. The commands of `strandline pipeline` have pages of their own.
+`_s` seconds.
 """
 
 
 def page() -> str:
     known: dict[str, Any] = {}
     lines = [HEAD, "## Commands", "", "| command | document |", "|---|---|"]
-    for command in PRINTED:
+    for command in printed():
         document = schema(command)
-        known |= document.get("$defs", {})
+        for name, definition in document.get("$defs", {}).items():
+            assert known.setdefault(name, definition) == definition, f"two types have the name {name}"
         kind = kind_of(document)
-        lines.append(f"| `{command}` | {f'one in each line: {kind}' if command in LINES else kind} |")
+        lines.append(f"| `{command}` | {f'one in each line: {kind}' if prints_lines(command) else kind} |")
     lines += ["", "## Types", ""]
     for name in sorted(known):
         lines += of_type(name, known[name])
@@ -55,6 +58,8 @@ def kind_of(declared: dict[str, Any]) -> str:
         return f"[{name}](#{name.lower()})"
     if "anyOf" in declared:
         return " or ".join(kind_of(one) for one in declared["anyOf"])
+    if "enum" in declared:
+        return " or ".join(f"`{value}`" for value in declared["enum"])
     kind = declared.get("type", "any value")
     if isinstance(kind, list):
         return " or ".join(kind)

@@ -118,7 +118,8 @@ def test_without_strandline_spark_its_commands_say_how_to_install_it() -> None:
         "import sys, importlib.metadata as m; m.entry_points = lambda **_: (); "
         "from strandline.cli.main import run; run()"
     )
-    for arguments in (["pipeline"], ["pipeline", "audit", "x", "--json"], ["demo", "pipeline"]):
+    here = ["pipeline"], ["pipeline", "audit", "x", "--json"], ["demo", "pipeline"], ["schema", "pipeline", "audit"]
+    for arguments in here:
         assert ended(program, arguments) == NEEDS.format("strandline-spark", "spark")
 
 

@@ -1,5 +1,9 @@
-"""The JSON Schema of what each command prints with --json."""
+"""The JSON Schema of what each command prints with --json.
 
+A distribution that adds commands brings a table of its own: an entry point names a module with PRINTED and LINES.
+"""
+
+from functools import cache
 from importlib import import_module
 from typing import Any
 
@@ -56,11 +60,34 @@ PRINTED = {
     "model transactions": (f"[{LAB}:ExploredTransactions]",),
 }
 LINES = ("consume", "sim")  # one document in each line
+PLUGINS = "strandline.schemas"  # the entry points of other distributions
+
+
+@cache
+def tables() -> tuple[Any, ...]:
+    """The modules with the tables of other distributions."""
+    from importlib.metadata import entry_points  # an import of 20 ms
+
+    return tuple(entry.load() for entry in entry_points(group=PLUGINS))
+
+
+def printed() -> dict[str, tuple[str, ...]]:
+    """PRINTED, with the commands of other distributions."""
+    found = dict(PRINTED)
+    for table in tables():
+        assert found.keys().isdisjoint(table.PRINTED), "a command has one table"
+        found |= table.PRINTED
+    return found
+
+
+def prints_lines(command: str) -> bool:
+    """Whether each line is a document; else the whole output is one."""
+    return any(command in lines for lines in (LINES, *(table.LINES for table in tables())))
 
 
 def schema(command: str) -> dict[str, Any]:
     """JSON Schema (draft 2020-12) of a document that this command prints. Raises KeyError for another command."""
-    found = [msgspec.json.schema(type_of(text)) for text in PRINTED[command]]
+    found = [msgspec.json.schema(type_of(text)) for text in printed()[command]]
     definitions: dict[str, Any] = {}
     for one in found:
         definitions |= one.pop("$defs", {})

@@ -3,7 +3,8 @@
 import json
 
 from strandline.cli.connect import fail
-from strandline.cli.printed.schemas import PRINTED, schema
+from strandline.cli.missing import spark
+from strandline.cli.printed.schemas import printed, schema
 
 
 def print_schema(*command: str) -> None:
@@ -14,10 +15,12 @@ def print_schema(*command: str) -> None:
     command
         the command in one or two words, such as topics describe
     """
-    name = " ".join(command)
+    name, known = " ".join(command), printed()
     if not name:
-        print("\n".join(PRINTED))
-    elif name in PRINTED:
+        print("\n".join(known))
+    elif name in known:
         print(json.dumps(schema(name), indent=2))
+    elif "pipeline" in command and not any("pipeline" in one.split() for one in known):
+        spark()
     else:
         fail(f"'{name}' is not a command with --json", "`strandline schema` lists them", status=2)
