@@ -7,9 +7,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from random import Random
 
+import msgspec
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 from spark.tests.unit.histories.test_judging import expected, recorded
+from tests.printed import hold
 from tests.unit.history.making import KEY, OTHER
 from tests.unit.history.test_random import Play
 
@@ -88,6 +90,7 @@ def test_folders_in_a_folder_are_judged_too(spark: SparkSession, written: Path, 
 
 def test_a_summary_counts_everything_and_shows_the_first(judged: DataFrame) -> None:
     summary = histories.summary(judged)
+    hold(["pipeline", "histories", "--json"], msgspec.json.encode(summary).decode())
     assert sum(summary.violations.values()) == sum(not row[4] for row in wanted())
     assert sum(n for names in summary.tolerated.values() for n in names.values()) == sum(bool(r[4]) for r in wanted())
     assert (summary.runs, summary.keys, summary.bad_lines, summary.status) == (10, 20, 0, 2)
@@ -116,7 +119,9 @@ def test_the_simulators_histories_are_what_its_judge_saw(
     with pytest.raises(SystemExit) as ended:
         histories_command(str(path), out=out, json_output=True)
     assert ended.value.code == 3
-    summary = json.loads(capsys.readouterr().out)
+    output = capsys.readouterr().out
+    hold(["pipeline", "histories", "--json"], output)
+    summary = json.loads(output)
     assert summary["violations"] == {}
     assert summary["bad_lines"] == 1
     assert "h.jsonl: Input data was truncated" in summary["problems"][0]["problem"]

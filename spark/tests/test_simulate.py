@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from msgspec import structs
 from pyspark.sql import SparkSession
+from tests.printed import hold
 
 from strandline_spark.cli.simulate import simulate as command
 from strandline_spark.errors import StrandlineError, sentence_of
@@ -99,7 +100,9 @@ def test_a_killed_campaign_goes_on_with_the_blocks_that_are_left(
     assert 1 <= len(done) < 3
     written = {block: store.path_of(folder, block).stat().st_mtime_ns for block in done}
     ended(0, seeds="17..19", engine="local", jobs=1, block=1, again=0, out=folder, json_output=True)
-    printed = json.loads(capsys.readouterr().out)
+    output = capsys.readouterr().out
+    hold(["pipeline", "simulate", "--json"], output)
+    printed = json.loads(output)
     assert (printed["seeds"], printed["ok"], printed["is_complete"]) == (3, 3, True)
     assert {block: store.path_of(folder, block).stat().st_mtime_ns for block in done} == written
     assert store.done(folder) == [Block(FIRST, seed, seed) for seed in range(17, 20)]

@@ -17,6 +17,7 @@ import pytest
 from confluent_kafka import Message, Producer
 from spark.tests.audit.planting import KINDS, OF_THE_STOP, PARTITIONS, SEGMENTED, TOPIC
 from tests.cluster.driving import create, quiet, until
+from tests.printed import hold
 
 from strandline.base.ids import METADATA_TOPIC
 from strandline.log.checkpoints import parse_offsets
@@ -201,7 +202,8 @@ def test_a_cluster_under_load_is_clean_and_of_its_damaged_copy_each_damage_is_fo
     assert found[10] - of_the_stop == {"acknowledged-lost-recorded"}
     html = audit_page(damaged, "copies")
     assert all(rule in html for _, rule in KINDS)
-    assert json.loads(json.dumps(damaged.as_json()))["counts"]["crc"] == 1
+    hold(["pipeline", "audit", "--json"], json.dumps(damaged.as_json()))
+    assert damaged.as_json()["counts"]["crc"] == 1
 
 
 def test_directories_and_acknowledgements_that_cannot_be_read_are_named(spark: "SparkSession", tmp_path: Path) -> None:

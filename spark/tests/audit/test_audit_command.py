@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from spark.tests.unit.replica.logs import batches, change, checkpoint, directory, log_file, write_log
+from tests.printed import hold
 
 from strandline.cli.app import app
 from strandline.log.evidence.clean_shutdown import FILE as CLEAN_SHUTDOWN
@@ -35,7 +36,9 @@ def audited(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[obj
     """The process's exit status, and what it printed."""
     with pytest.raises(SystemExit) as ended:
         app(["pipeline", "audit", *map(str, arguments), "--json"])
-    return ended.value.code, json.loads(capsys.readouterr().out)
+    output = capsys.readouterr().out
+    hold(["pipeline", "audit", "--json"], output)
+    return ended.value.code, json.loads(output)
 
 
 @pytest.mark.long  # an audit for each exit status

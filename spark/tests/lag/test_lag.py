@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from tests.cluster.client_topics import batch_of, config_of, create_topic
+from tests.printed import hold
 
 from strandline.client.cluster import Cluster
 from strandline.testing.local_cluster import LocalCluster
@@ -190,6 +191,7 @@ def test_the_command_reports_on_files(
     assert ended.value.code == 2
     printed = capsys.readouterr()
     assert "group g is 50 records behind in topic 't': more than 49" in printed.err
+    hold(["pipeline", "lag", "--json"], printed.out)
     report = json.loads(printed.out)
     assert {row["kind"]: row["lag"] for row in report["summary"]} == {"group": 50, "topic": None}
     assert page.read_text().startswith("<!")

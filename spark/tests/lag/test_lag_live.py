@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from tests.cluster.client_topics import batch_of, config_of, create_topic
+from tests.printed import hold
 
 from strandline.cli.app import app
 from strandline.client.cluster import Cluster
@@ -48,7 +49,9 @@ def by_partition(samples: list[Sample], kind: str) -> dict[int, Sample]:
 
 def command(cluster: LocalCluster, *arguments: str) -> "subprocess.CompletedProcess[str]":
     line = [sys.executable, "-m", "strandline", "pipeline", "lag", "--bootstrap", cluster.bootstrap, *arguments]
-    return subprocess.run(line, check=False, capture_output=True, text=True, timeout=100)
+    done = subprocess.run(line, check=False, capture_output=True, text=True, timeout=100)
+    hold(line[3:], done.stdout)
+    return done
 
 
 def test_a_groups_lag_is_what_lies_behind_its_commits(broker: LocalCluster) -> None:

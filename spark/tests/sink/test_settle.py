@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from spark.tests.sink.exactly_once import Died, Query, at, die, of_batches
 from tests.cluster.client_topics import create_topic
+from tests.printed import hold
 
 from strandline.testing.local_cluster import LocalCluster
 from strandline_spark.cli.settle import settle
@@ -26,7 +27,9 @@ def ran(query: Query, capsys: pytest.CaptureFixture[str], minutes: float = 0, **
     """What it says of each transaction: task and fate."""
     bootstrap = query.nodes.bootstrap
     assert settle(name=[query.name], older_than_minutes=minutes, bootstrap=bootstrap, json_output=True, **how) == 0
-    rows = json.loads(capsys.readouterr().out)
+    output = capsys.readouterr().out
+    hold(["pipeline", "settle", "--json"], output)
+    rows = json.loads(output)
     assert {row["name"] for row in rows} <= {query.name}
     return [(row["transactional_id"].rpartition("/")[2], row["fate"]) for row in rows]
 

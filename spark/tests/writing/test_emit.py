@@ -16,6 +16,7 @@ from spark.tests.writing.emit_process import run as run_lanes
 from spark.tests.writing.emit_process import staged
 from spark.tests.writing.emit_topics import ends, table, wait_rows
 from tests.cluster.client_topics import config_of, create_topic, records_in
+from tests.printed import hold
 
 from strandline.cli.app import app
 from strandline.client.cluster import Cluster
@@ -206,6 +207,7 @@ def test_the_command_is_killed_with_all_its_processes_and_without_them(broker: L
                 process.kill()
         assert not (tmp_path / "c" / "finished.json").exists()
     done = subprocess.run(command, env=environment(), stdout=subprocess.PIPE, check=True)
+    hold(command[3:], done.stdout.decode())
     assert json.loads(done.stdout)["rows"] == rows
     time.sleep(0.5)  # what a worker that outlived its driver may still have sent
     found = records(broker, topic)

@@ -18,6 +18,7 @@ import pytest
 from confluent_kafka import Producer
 from spark.tests.sources import environment
 from tests.cluster.driving import create, quiet
+from tests.printed import hold
 
 from strandline.testing.local_cluster import LocalCluster
 from strandline_spark.cli.ingest import ingest as command
@@ -265,6 +266,7 @@ def test_killed_again_and_again_every_record_is_in_the_table_once(
             os.kill(running.pid, signal.SIGKILL) if kill % 2 else os.killpg(running.pid, signal.SIGKILL)
     # One kill: the last run takes the session that is there, which saves the start of a JVM.
     output = ended_here(file, table, records, capsys) if kills == 1 else ended_process(file, table, records)
+    hold(["pipeline", "ingest", "--json"], output)
     report = json.loads(output)
     assert report["stopped"]
     total = report["table"]
@@ -332,7 +334,9 @@ def test_the_command_says_what_it_did_and_what_is_wrong(
     assert "100 records read, 90 rows written, 10 quarantined in 1 batches" in printed
     assert "every offset is accounted for exactly once" in printed
     flags(json_output=True)
-    again = json.loads(capsys.readouterr().out)
+    printed = capsys.readouterr().out
+    hold(["pipeline", "ingest", "--json"], printed)
+    again = json.loads(printed)
     assert (again["rows_in"], again["table"]["rows"], again["table"]["dense"]) == (0, 90, True)
     with pytest.raises(SystemExit) as ended:
         flags(partition_by=["nothing"])

@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from tests.printed import hold
 
 pytest.importorskip("pyspark")
 
@@ -269,4 +270,6 @@ def test_the_page_says_the_verdict_and_escapes_what_stands_in_names() -> None:
 
 
 def test_json_is_complete() -> None:
-    assert json.loads(json.dumps(report_with((finding(),)).as_json()))["status"] == "findings"
+    report = report_with((finding(),)).as_json()
+    hold(["pipeline", "audit", "--json"], json.dumps(report))
+    assert report["status"] == "findings"
