@@ -6,7 +6,7 @@ own, so nothing needs to be deleted. Only with `exact_names` are its topics and 
 
 import re
 from collections.abc import Mapping
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -90,8 +90,9 @@ class Session:
         return TestCluster(self.clusters[kind], f"{PREFIX}{prefix}" if secure and prefix else prefix)
 
     def close(self) -> None:
-        for cluster in self.clusters.values():
-            cluster.close()
+        with ExitStack() as ending:
+            for cluster in self.clusters.values():
+                ending.callback(cluster.close)
 
 
 def prefix_of(test: str, number: int) -> str:

@@ -178,6 +178,7 @@ def started(folder: Path, nodes: int, config: Mapping[str, str] | None, secure: 
     """A new cluster that runs. Raises StartFailed."""
     if nodes not in SIZES:
         raise ValueError(f"nodes={nodes}: a cluster has 1, 3 or 5")
+    folder = folder.absolute()  # nodes are forks of a process whose working directory may be another one
     for attempt in range(1, STARTS_MAX + 1):
         made = RelayedCluster(folder / f"{attempt}", nodes, properties=config, is_secure=secure, relays=KafkaRelays)
         try:

@@ -82,6 +82,7 @@ class Nursery:
         self.nodes: dict[int, ForkedNode] = {}
         self.starting = threading.Lock()
         self.started: Queue[ForkedNode] = Queue()
+        self.is_closed = False
         threading.Thread(target=self.listen, name="nursery", daemon=True).start()
         atexit.register(self.close)
 
@@ -98,9 +99,17 @@ class Nursery:
                         raise OSError("the process that forks nodes has ended") from None
 
     def listen(self) -> None:
-        with self.line.makefile("r") as lines:
+        with contextlib.suppress(OSError), self.line.makefile("r") as lines:
             for line in lines:
                 self.hear(json.loads(line))
+        if not self.is_closed:
+            self.abandon()
+
+    def abandon(self) -> None:
+        """Somebody has killed the nursery. Nobody would hear of the end of its nodes, so they end now."""
+        for node in list(self.nodes.values()):
+            node.kill()
+            node.ended(-signal.SIGKILL)
 
     def hear(self, told: dict[str, int]) -> None:
         """A node is forked, and later has ended; its end is never heard before its start."""
@@ -112,6 +121,7 @@ class Nursery:
 
     def close(self) -> None:
         """Nodes that still run end by themselves, in order."""
+        self.is_closed = True
         with contextlib.suppress(OSError):
             self.line.shutdown(socket.SHUT_RDWR)
         self.line.close()
@@ -119,7 +129,10 @@ class Nursery:
 
 
 def nursery() -> Nursery:
-    """That of this process; it is there once this returns, and imports for a while yet."""
+    """That of this process; it is there once this returns, and imports for a while yet. One that was killed gets a
+    successor."""
+    if nursery_of(os.getpid()).process.poll() is not None:
+        nursery_of.cache_clear()
     return nursery_of(os.getpid())
 
 

@@ -5,6 +5,7 @@ cluster, and adds nothing to tests that do not.
 """
 
 from collections.abc import Callable, Generator, Iterator
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -53,8 +54,9 @@ def strandline_cluster(
         return used[-1]
 
     yield make
-    for cluster in used:
-        cluster.leave()
+    with ExitStack() as leaving:  # one that cannot be healed is no reason to leave another one broken
+        for cluster in used:
+            leaving.callback(cluster.leave)
 
 
 @pytest.fixture

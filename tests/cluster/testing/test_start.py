@@ -10,6 +10,7 @@ from strandline.broker.config import ConfigError
 from strandline.client.errors import StrandlineError
 from strandline.testing import async_cluster, cluster
 from strandline.testing.local_cluster import HOST, free_ports
+from strandline.testing.nursery import nursery
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(120)]
 PORTS = "strandline.testing.relayed_cluster.free_ports"
@@ -29,6 +30,14 @@ def test_a_port_that_another_program_has_taken_costs_one_attempt(
     assert sorted(path.name for path in tmp_path.iterdir()) == ["1", "2"]
     assert "Address already in use" in (tmp_path / "1" / "node-1" / "node.log").read_text()
     assert (tmp_path / "2" / "node-1" / "data" / "orders-0").is_dir()
+
+
+def test_a_folder_may_be_named_from_where_the_program_is_now(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    nursery()  # where it is does not change
+    monkeypatch.chdir(tmp_path)
+    with cluster(nodes=1, folder=Path("here")) as strandline:
+        assert strandline.why_not_healthy() == ""
+    assert (tmp_path / "here" / "1" / "node-1" / "data").is_dir()
 
 
 def test_a_setting_that_is_not_valid_is_named() -> None:

@@ -52,6 +52,25 @@ def test_a_nursery_that_has_ended_starts_nothing(own: Nursery, tmp_path: Path) -
         own.start(tmp_path / "c", tmp_path / "l", {})
 
 
+def test_nodes_of_a_nursery_that_was_killed_end_with_it_and_are_not_waited_for(own: Nursery, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "config")  # it waits for somebody to write
+    node = own.start(tmp_path / "config", tmp_path / "node.log", {})
+    own.process.kill()
+    assert ended(node) == -signal.SIGKILL
+
+
+def test_a_nursery_that_was_killed_has_a_successor() -> None:
+    script = """
+from strandline.testing.nursery import nursery
+first = nursery()
+first.process.kill()
+first.process.wait()
+print(nursery() is nursery() is not first, nursery().process.poll())
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["True", "None"]
+
+
 def test_a_nursery_ends_with_the_process_that_wanted_it() -> None:
     script = "from strandline.testing.nursery import nursery; print(nursery().process.pid)"
     pid = int(subprocess.run([sys.executable, "-c", script], capture_output=True, check=True).stdout)
