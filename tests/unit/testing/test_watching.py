@@ -4,6 +4,8 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from confluent_kafka import SerializingProducer
+from confluent_kafka.aio import AIOProducer
 
 from strandline.base.ids import ZERO_UUID
 from strandline.history.judge import judge
@@ -240,6 +242,46 @@ def test_a_new_assignment_begins_another_reading(
     broker.position = 0
     consumer.consume(10, 1)
     assert [anomaly.name for anomaly in verdict(recording).reordered] == ["nonmonotonic-poll"]
+
+
+def test_a_watched_client_is_true_and_a_context_as_the_clients_own(recording: Recording) -> None:
+    class Own:
+        left: tuple[Any, ...] = ()
+
+        def __enter__(self) -> "Own":
+            return self
+
+        def __exit__(self, *failure: Any) -> bool:
+            self.left = failure
+            return True
+
+    own = Own()
+    with Consumer(own, recording, "c") as watched:
+        assert watched
+        raise ValueError
+    assert isinstance(watched, Consumer)
+    assert own.left[0] is ValueError
+
+
+def test_a_serializing_producers_key_comes_before_its_value(recording: Recording) -> None:
+    given: list[tuple[Any, Any]] = []
+
+    class Serializing(SerializingProducer):
+        def __init__(self) -> None: ...
+
+        def produce(self, topic: str, key: Any = None, value: Any = None, *_: Any, **__: Any) -> None:
+            given.append((key, value))
+
+    producer = wrapped(Serializing(), recording, "p")
+    producer.produce("t", "the key", "the value")
+    producer.produce("t", key="the key", value="the value")
+    assert given == [("the key", "the value")] * 2
+    assert [send.identity for send in recording.sends] == [b"the value #0", b"the value #1"]
+
+
+def test_a_client_whose_methods_are_coroutines_is_refused(recording: Recording) -> None:
+    with pytest.raises(TypeError, match="AIOProducer is not a client"):
+        wrapped(object.__new__(AIOProducer), recording, "p")
 
 
 def test_what_is_not_a_known_client_is_refused(recording: Recording) -> None:

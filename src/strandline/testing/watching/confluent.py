@@ -48,7 +48,9 @@ class Producer(WatchedProducer):
         if timestamp:
             others["timestamp"] = timestamp
         try:
-            self.client.produce(topic, value, key, partition, on_delivery=delivered, headers=pairs, **others)
+            self.client.produce(
+                topic, value=value, key=key, partition=partition, on_delivery=delivered, headers=pairs, **others
+            )
         except BaseException as error:
             self.recording.failed(send, error, certainly=True)
             raise
@@ -73,6 +75,13 @@ class Producer(WatchedProducer):
             self.ended(Outcome.UNKNOWN, error)
             raise
         self.ended(Outcome.FAIL)
+
+
+class SerializingProducer(Producer):
+    """Its key comes before its value."""
+
+    def produce(self, topic: str, key: Any = None, value: Any = None, *what: Any, **named: Any) -> None:
+        super().produce(topic, value, key, *what, **named)
 
 
 def must_abort(error: BaseException) -> bool:

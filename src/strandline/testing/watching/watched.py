@@ -1,6 +1,6 @@
 """What watched clients of all libraries have in common: everything that is not recorded is the client's own."""
 
-from typing import Any
+from typing import Any, Self
 
 from strandline.history.operation import Outcome
 from strandline.testing.watching.recording import HEADER, Recording, Send
@@ -17,8 +17,20 @@ class Watched:
     def __getattr__(self, name: str) -> Any:
         return getattr(self.client, name)
 
+    # What Python looks up in the class does not reach `__getattr__`.
+
     def __len__(self) -> int:
         return len(self.client)
+
+    def __bool__(self) -> bool:
+        return bool(self.client)
+
+    def __enter__(self) -> Self:
+        self.client.__enter__()
+        return self
+
+    def __exit__(self, *failure: Any) -> Any:
+        return self.client.__exit__(*failure)
 
 
 class WatchedProducer(Watched):
