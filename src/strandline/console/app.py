@@ -1,5 +1,6 @@
 """The routes of the console."""
 
+import logging
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -26,6 +27,7 @@ from strandline.console.view import View
 from strandline.wire.frame import Malformed
 
 STATIC = Path(__file__).parent / "static"
+LOG = logging.getLogger(__name__)
 BODY_MAX = 4 << 20
 T = TypeVar("T")
 
@@ -159,6 +161,9 @@ async def answered(ask: Callable[[], Any]) -> Response:
         return refusal(error)
     except (OSError, Malformed) as error:
         return answer({"problem": f"no answer: {error}", "advice": ""}, 502)
+    except Exception as error:
+        LOG.exception("a request of the page")
+        return answer({"problem": f"a defect of the console: {error!r}", "advice": ""}, 500)
 
 
 def refusal(error: StrandlineError) -> Response:

@@ -13,10 +13,10 @@ import hmac
 import ipaddress
 import secrets
 from collections.abc import Mapping
-from http.cookies import CookieError, SimpleCookie
 from urllib.parse import parse_qs
 
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import cookie_parser
 from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -79,7 +79,7 @@ class Guard:
         """`host`: the address that the console listens at."""
         self.app = app
         self.secrets = known
-        self.hosts = LOOPBACK if is_loopback(host) else (host,)
+        self.hosts = (host.lower(), *(LOOPBACK if is_loopback(host) else ()))
         self.allow_changes = allow_changes
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -149,11 +149,8 @@ def same(given: str, known: str) -> bool:
 
 
 def cookie(headers: Mapping[str, str], name: str) -> str:
-    try:
-        found = SimpleCookie(headers.get("cookie", "")).get(name)
-    except CookieError:
-        return ""
-    return "" if found is None else found.value
+    """Beside it may stand anything: cookies of programs at all other ports of this machine."""
+    return cookie_parser(headers.get("cookie", "")).get(name, "")
 
 
 def host_name(host: str) -> str:

@@ -1,8 +1,8 @@
 """One poller for all browsers, and what it pushes to each: the rows of the channels that it shows, if they changed.
 
 A source (`console.facts`) is asked as often as it says while a browser shows something made of it, and seldom or never
-while none does. Between two looks it rests at least three times as long as a look takes, so that a large cluster is
-asked less often.
+while none does. Between two looks it rests at least three times as long as a look takes, up to `REST_MAX_S`, so that a
+large cluster is asked less often.
 """
 
 import asyncio
@@ -24,7 +24,7 @@ from strandline.console.view import Channel
 from strandline.wire.frame import Malformed
 
 LOG = logging.getLogger(__name__)
-REST = 3
+REST, REST_MAX_S = 3, 10.0
 STATUS = "status"  # the channel of what could not be asked
 HEARTBEAT_S = 15.0  # so that a browser that has gone is noticed
 
@@ -132,7 +132,7 @@ class Live:
             self.hurry[source.name].clear()
             pause = self.pause(source)
             if pause is not None:
-                pause = max(pause, REST * await self.ask(source))
+                pause = rest_s(pause, await self.ask(source))
             try:
                 await asyncio.wait_for(self.hurry[source.name].wait(), pause)
             except TimeoutError:
@@ -179,6 +179,11 @@ class Live:
             for stream in self.streams.values():
                 if channel in stream.seen:
                     stream.wake.set()
+
+
+def rest_s(pause_s: float, took_s: float) -> float:
+    """Until a source is asked again that took so long. What hung in an outage is asked soon after it."""
+    return max(pause_s, min(REST * took_s, REST_MAX_S))
 
 
 def event(content: object) -> bytes:

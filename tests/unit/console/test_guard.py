@@ -85,6 +85,21 @@ def test_this_machine_is_reached_at_any_port_as_through_a_tunnel(host: str) -> N
     assert client.get("/api/session", headers={"host": host}).status_code == 200
 
 
+@pytest.mark.parametrize(("listens", "host"), [("127.0.0.2", "127.0.0.2:9080"), ("Machine", "machine:9080")])
+def test_the_address_that_is_printed_is_answered(listens: str, host: str) -> None:
+    client, _ = made()
+    client = TestClient(Guard(client.app, SECRETS, listens, False), follow_redirects=False)
+    assert client.get("/", params={"token": "token"}, headers={"host": host}).status_code == 303
+
+
+@pytest.mark.parametrize("other", ['a={"b": 1}', "a=\x80", "a b c"])
+def test_cookies_of_other_programs_on_this_machine_do_not_hide_the_consoles(other: str) -> None:
+    client, _ = made()
+    cookies = f"{other}; {SECRETS.cookie_name}={SECRETS.cookie}".encode("latin-1")
+    client.cookies.clear()
+    assert client.get("/api/session", headers={"cookie": cookies}).status_code == 200
+
+
 def test_a_console_at_another_address_answers_to_that_alone() -> None:
     client, _ = made(host="127.0.0.1")
     client = TestClient(client.app, base_url="http://10.0.0.7:9080")

@@ -10,7 +10,7 @@ from strandline.client.admin.partitions import Place
 from strandline.client.ask import config_of
 from strandline.client.errors import StrandlineError
 from strandline.console.facts import Observed, Source
-from strandline.console.live import Live, Watched
+from strandline.console.live import REST_MAX_S, Live, Watched, rest_s
 from strandline.console.view import Channel
 
 
@@ -61,6 +61,11 @@ async def until_row(events: Any, channel: str, row: Any) -> None:
 
 def run(test: Callable[[], Awaitable[None]]) -> None:
     asyncio.run(asyncio.wait_for(test(), 30))  # type: ignore[arg-type]  # a coroutine
+
+
+def test_what_hung_in_an_outage_is_asked_soon_after_it() -> None:
+    assert [rest_s(1.0, took) for took in (0.1, 0.5, 60.0)] == [1.0, 1.5, REST_MAX_S]
+    assert rest_s(15.0, 60.0) == 15.0
 
 
 def test_what_no_browser_shows_is_asked_seldom_or_not_at_all() -> None:

@@ -54,6 +54,31 @@ def test_what_is_large_is_cut_and_never_between_the_bytes_of_a_character(monkeyp
     assert shown(b"[1]", Format("json")) == Shown("json", "[\n  1", 3, is_cut=True)
 
 
+def test_what_nests_deeply_is_not_written_out_where_nobody_sees_it() -> None:
+    content = b"[" * 400 + b"1," * 10_000 + b"1" + b"]" * 400
+    assert len(texts.as_json(json.loads(content))) < 2 * texts.SHOWN_MAX
+    found = shown(content, Format())
+    assert (found.form, found.is_cut, len(found.text)) == ("json", True, texts.SHOWN_MAX)
+
+
+def test_what_is_large_is_not_decoded_by_a_schema() -> None:
+    read: list[bytes] = []
+    content = b"x" * (texts.DECODED_MAX + 1)
+    found = shown(content, Format("avro", read.append))
+    assert (found.form, read) == ("text", [])
+    assert found.problem == f"it is too large to be decoded: {len(content)} bytes"
+
+
+@pytest.mark.parametrize("kind", [{"type": "bytes"}, {"type": "fixed", "size": 20_000, "name": "f"}])
+def test_a_decimal_that_would_take_seconds_is_not_decoded(kind: dict[str, Any]) -> None:
+    decimal = kind | {"logicalType": "decimal", "precision": 9, "scale": 2}
+    schema = json.dumps({"type": "record", "name": "r", "fields": [{"name": "d", "type": ["null", decimal]}]})
+    content = b"\x02" + (packed("long", 20_000) if kind["type"] == "bytes" else b"") + b"\x7f" * 20_000
+    assert "are too many for a schema with a decimal" in shown(content, format_of("avro", schema)).problem
+    if kind["type"] == "bytes":
+        assert json.loads(shown(b"\x02\x02\x7f", format_of("avro", schema)).text) == {"d": "1.27"}
+
+
 def test_a_format_that_there_is_not_is_refused() -> None:
     with pytest.raises(BadOption, match="'xml' is not a format"):
         format_of("xml")
@@ -327,6 +352,37 @@ def test_a_page_ends_when_its_bytes_are_over_and_goes_on_there(monkeypatch: pyte
     page = browse(log, wanted(0, 1, start="earliest", key=b"z"), Budget())
     assert (offsets(page), page.next, page.examined) == ([], {0: 3, 1: 0}, 3)
     assert page.stopped.endswith("MiB were read")
+
+
+def test_a_page_has_no_more_bytes_of_records_than_a_bound_however_small_they_were_as_fetched(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(browsing, "BYTES_MAX", 20_000)
+    rows = [(1, None, b"0" * 9_000, ()) for _ in range(2)]
+    small = [build(rows, base_offset=base, codec=Codec.GZIP) for base in (0, 2, 4)]
+    assert sum(map(len, small)) < 1_000
+    log = Logs({0: [b"".join(small)]})
+
+    def read(*_: Any, **__: Any) -> Generator[Fetched, None, None]:
+        yield Fetched(memoryview(log.logs[0]), 6, 6, 6, 0, (), 0, 1)
+
+    monkeypatch.setattr(log, "read", read)
+    page = browse(log, wanted(start="earliest"), Budget())
+    assert (offsets(page), page.next) == ([(0, 0), (0, 1), (0, 2)], {0: 3})
+    assert page.stopped.endswith("MiB of records")
+
+
+def test_the_time_is_looked_at_after_each_batch_of_a_fetch(monkeypatch: pytest.MonkeyPatch) -> None:
+    log = Logs({0: [batch(0, "a"), batch(1, "b")]})
+    now = [0.0]
+
+    def read(*_: Any, **__: Any) -> Generator[Fetched, None, None]:
+        now[0] = 99.0
+        yield Fetched(memoryview(log.logs[0]), 2, 2, 2, 0, (), 0, 1)
+
+    monkeypatch.setattr(log, "read", read)
+    page = browse(log, wanted(start="earliest", key=b"none"), Budget(lambda: now[0]))
+    assert page.next[0] < 2
 
 
 def test_a_page_ends_when_its_time_is_over_also_in_a_batch(monkeypatch: pytest.MonkeyPatch) -> None:

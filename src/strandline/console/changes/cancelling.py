@@ -7,12 +7,12 @@ from strandline.client.admin.replicas.reassignments import Move, alter_moves, li
 from strandline.client.errors import StrandlineError
 from strandline.console.facts import Observed
 from strandline.console.table import Json
-from strandline.console.view import Change
+from strandline.console.view import Change, Int32
 
 
 class Cancelled(Struct, frozen=True, forbid_unknown_fields=True):
     topic: str
-    partition: int
+    partition: Int32
 
     @property
     def at(self) -> Place:

@@ -8,7 +8,7 @@ from strandline.client.admin.partitions import Place
 from strandline.client.errors import BadOption
 from strandline.console.facts import Observed
 from strandline.console.table import Json
-from strandline.console.view import Change
+from strandline.console.view import Change, Int32
 from strandline.diagnosis import electing, election_plan
 from strandline.diagnosis.election_plan import ElectionResult, Kind, Plan, headline, lines_of
 
@@ -19,9 +19,9 @@ class Election(Struct, frozen=True, forbid_unknown_fields=True):
     """Of one partition. `planned`: the broker that the plan named, as the operator has confirmed it."""
 
     topic: str
-    partition: int
+    partition: Int32
     type: Type
-    designated_leader: int = -1
+    designated_leader: Int32 = -1
     planned: int = -1
 
     @property

@@ -14,7 +14,7 @@ from strandline.client.cluster import Cluster
 from strandline.client.errors import BadOption, StrandlineError
 from strandline.console.facts import Observed
 from strandline.console.table import Json
-from strandline.console.view import Change
+from strandline.console.view import Change, Int32, Offset
 from strandline.diagnosis.groups.plans import Reset, Target, consequence, reset_json, why_not_inactive
 from strandline.diagnosis.groups.resetting import Goal, planned, reset
 from strandline.diagnosis.groups.times import parsed_duration, parsed_time, to_ms
@@ -24,8 +24,8 @@ To = Literal["to-earliest", "to-latest", "to-current", "to-offset", "shift-by", 
 
 class NewOffset(Struct, frozen=True, forbid_unknown_fields=True):
     topic: str
-    partition: int
-    offset: int
+    partition: Int32
+    offset: Offset
 
 
 class ResetOffsets(Struct, frozen=True, forbid_unknown_fields=True):

@@ -2,7 +2,8 @@
 
 Data may come from anybody. fastavro's decoder recurses in C, where data that nests deep enough ends the process, and
 it makes an array of as many items as its data says. So a schema that contains itself is rejected, and one with items
-that take no bytes: then data cannot nest deeper than the schema, and has no more items than bytes.
+that take no bytes: then data cannot nest deeper than the schema, and has no more items than bytes. The time that a
+decimal takes grows with the square of its size, and nothing else runs meanwhile, so they are bounded.
 """
 
 import io
@@ -12,6 +13,7 @@ from typing import Any
 
 from strandline.client.errors import BadOption, StrandlineError
 
+DECIMAL_BYTES_MAX = 16 << 10  # of data whose schema has a decimal
 NAMED = ("record", "error", "enum", "fixed")
 
 
@@ -23,13 +25,16 @@ def avro_reader(schema: str) -> Callable[[bytes], Any]:
         raise StrandlineError("Avro needs fastavro", "pip install 'strandline[avro]'") from None
     try:
         parsed = fastavro.parse_schema(json.loads(schema))
-        why = Walk().why_unsafe(parsed)
+        walk = Walk()
+        why = walk.why_unsafe(parsed)
     except (ValueError, TypeError, KeyError, RecursionError, fastavro.schema.SchemaParseException) as error:
         raise BadOption(f"this is not an Avro schema: {said(error)}") from None
     if why:
         raise BadOption(f"this Avro schema is not used: {why}")
 
     def read(content: bytes) -> Any:
+        if walk.has_decimal and len(content) > DECIMAL_BYTES_MAX:
+            raise ValueError(f"{len(content)} bytes are too many for a schema with a decimal")
         left = io.BytesIO(content)
         try:
             value = fastavro.schemaless_reader(left, parsed, None)
@@ -53,6 +58,7 @@ class Walk:
     def __init__(self) -> None:
         self.sizes: dict[str, int] = {}  # the least bytes of each named type that is known
         self.open: list[str] = []
+        self.has_decimal = False
 
     def why_unsafe(self, schema: Any) -> str:
         """Empty: it is not."""
@@ -72,6 +78,7 @@ class Walk:
             return self.sizes.get(schema, 0 if schema == "null" else 1)
         assert isinstance(schema, Mapping), schema
         kind = schema["type"]
+        self.has_decimal = self.has_decimal or schema.get("logicalType") == "decimal"
         if kind in NAMED:
             return self.named(kind, schema)
         if kind in ("array", "map"):

@@ -11,11 +11,12 @@ from strandline.client.errors import CorruptRecords
 from strandline.client.fetching import Fetched
 from strandline.client.metadata import Partition
 from strandline.client.offsets import Found
+from strandline.console.view import INT32_MAX, natural
 from strandline.wire.batch import BatchHeader, batches
 from strandline.wire.compress import Corrupt
 from strandline.wire.record import Record, records
 
-BYTES_MAX = 16 << 20  # that are fetched for one page
+BYTES_MAX = 16 << 20  # that are fetched for one page, and that its records have, decompressed
 FETCH_BYTES = 1 << 20
 BATCH_BYTES_MAX = 32 << 20  # of one batch, decompressed
 TIME_S = 5.0
@@ -80,6 +81,7 @@ class Budget:
         self.clock = clock
         self.until = clock() + TIME_S
         self.bytes = BYTES_MAX
+        self.found = 0  # bytes of the page's records
         self.examined = 0
 
     @property
@@ -90,6 +92,8 @@ class Budget:
     def why_over(self) -> str:
         if self.bytes <= 0:
             return f"{BYTES_MAX >> 20} MiB were read"
+        if self.found >= BYTES_MAX:
+            return f"the page has {BYTES_MAX >> 20} MiB of records"
         return f"{TIME_S:.0f} s are over" if self.clock() >= self.until else ""
 
 
@@ -190,6 +194,8 @@ class Scan:
             except Corrupt as error:
                 self.unread.append(f"partition {self.partition}, batch at offset {header.base_offset}: {error}")
             self.position = max(self.position, header.last_offset + 1)
+            if self.is_over:
+                return  # a few bytes may decompress to much
         self.position = max(self.position, fetched.next_offset)
 
     def take_batch(self, buffer: memoryview, header: BatchHeader) -> bool:
@@ -201,17 +207,25 @@ class Scan:
                 continue
             if self.budget.examined % LOOK_EVERY == 0 and self.budget.clock() >= self.budget.until:
                 return False
-            if record.offset >= self.end or len(self.found) >= self.limit:
+            if record.offset >= self.end or len(self.found) >= self.limit or self.budget.found >= BYTES_MAX:
                 return False
             self.budget.examined += 1
             self.position = record.offset + 1
             if self.wanted.key is None or record.key == self.wanted.key:
                 self.found.append(Seen(self.partition, record, header.is_transactional))
+                self.budget.found += size_of(record)
         return True
+
+
+def size_of(record: Record) -> int:
+    """Of its key, its value and its headers' values, in bytes."""
+    contents = (record.key, record.value, *(content for _, content in record.headers))
+    return sum(len(content) for content in contents if content is not None)
 
 
 def partitions_in(text: str, known: Sequence[int]) -> tuple[int, ...] | None:
     """Those that are named, or all (empty). None: there is no such one."""
     if not text:
         return tuple(known)
-    return (int(text),) if text.isdecimal() and int(text) in known else None
+    index = natural(text, INT32_MAX)
+    return (index,) if index is not None and index in known else None

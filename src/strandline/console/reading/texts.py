@@ -13,6 +13,7 @@ from strandline.console.reading.protobuf import protobuf_reader
 
 AUTO, JSON, TEXT, HEX, AVRO, PROTOBUF = "auto", "json", "text", "hex", "avro", "protobuf"
 SHOWN_MAX = 32 << 10  # bytes of a key, value or header that are shown
+DECODED_MAX = 1 << 20  # bytes that are decoded by a schema: they may become far more in memory
 HEX_WIDTH = 16
 Reader = Callable[[bytes], Any]  # raises ValueError
 
@@ -61,6 +62,8 @@ def shown(content: bytes | None, wanted: Format) -> Shown:
     if content is None:
         return Shown("null")
     if wanted.read is not None:
+        if len(content) > DECODED_MAX:
+            return without_schema(content, AUTO, f"it is too large to be decoded: {len(content)} bytes")
         try:
             return fitted(wanted.name, as_json(wanted.read(content)), len(content))
         except (ValueError, RecursionError) as error:
@@ -117,7 +120,14 @@ def dump(content: bytes) -> str:
 
 
 def as_json(value: Any) -> str:
-    return json.dumps(value, indent=2, ensure_ascii=False, default=plain)
+    """Not much more than is shown: what nests deeply is mostly indentation, and could be a thousand times its size."""
+    pieces, size = [], 0
+    for piece in ENCODER.iterencode(value):
+        pieces.append(piece)
+        size += len(piece)
+        if size > SHOWN_MAX:
+            break
+    return "".join(pieces)
 
 
 def plain(value: Any) -> Any:
@@ -125,3 +135,6 @@ def plain(value: Any) -> Any:
     if isinstance(value, bytes | bytearray | memoryview):
         return bytes(value).hex()
     return dict(value) if isinstance(value, Mapping) else str(value)
+
+
+ENCODER = json.JSONEncoder(indent=2, ensure_ascii=False, default=plain)

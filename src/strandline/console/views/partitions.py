@@ -13,7 +13,7 @@ from strandline.console.changes.election import ELECTION
 from strandline.console.chronicle import Moment
 from strandline.console.facts import Facts, Observed
 from strandline.console.table import Json, Rows
-from strandline.console.view import Channel, Query, View
+from strandline.console.view import INT32_MAX, Channel, Query, View, natural
 from strandline.diagnosis import explaining
 from strandline.diagnosis.partitions import as_json
 from strandline.diagnosis.replica_logs import as_json as log_json
@@ -68,10 +68,11 @@ def log_rows(facts: Facts) -> Rows:
 
 def place_in(query: Query) -> Place:
     """Raises BadOption."""
-    topic, index = query.get("topic", ""), query.get("partition", "")
-    if not topic or not index.isdecimal():
-        raise BadOption(f"'{topic}:{index}' is not TOPIC:PARTITION")
-    return Place(topic, int(index))
+    topic, given = query.get("topic", ""), query.get("partition", "")
+    index = natural(given, INT32_MAX)
+    if not topic or index is None:
+        raise BadOption(f"'{topic}:{given}' is not TOPIC:PARTITION")
+    return Place(topic, index)
 
 
 def history(observed: Observed, query: Query) -> Json:

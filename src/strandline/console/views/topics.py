@@ -25,11 +25,10 @@ from strandline.console.reading.browsing import (
 from strandline.console.reading.browsing import Seen as SeenRecord
 from strandline.console.reading.texts import Format, Shown, format_of, shown
 from strandline.console.table import Json, Rows
-from strandline.console.view import Channel, Query, View
+from strandline.console.view import INT64_MAX, Channel, Query, View, natural
 
 STARTS = ("earliest", "latest", "offset", "time")
 HEADERS_MAX = 100  # of one record that are shown
-INT64_MAX = (1 << 63) - 1
 
 
 def topic_rows(facts: Facts) -> Rows:
@@ -148,9 +147,10 @@ def wanted_of(query: Query, known: list[int]) -> Wanted:
 
 def number_in(query: Query, name: str, default: int, most: int) -> int:
     text = query.get(name, "") or str(default)
-    if not text.isdecimal() or int(text) > most:
+    number = natural(text, most)
+    if number is None:
         raise BadOption(f"{name}: '{text}' is not a number from 0 to {most}")
-    return int(text)
+    return number
 
 
 def positions_in(text: str, places: Iterable[int]) -> dict[int, int]:
@@ -158,7 +158,7 @@ def positions_in(text: str, places: Iterable[int]) -> dict[int, int]:
         return {}
     try:
         given = {int(partition): int(offset) for partition, offset in json.loads(text).items()}
-    except (ValueError, AttributeError, TypeError):
+    except (ValueError, AttributeError, TypeError, OverflowError):
         raise BadOption("the positions are not a JSON object of offsets by partition") from None
     return {index: min(max(given[index], 0), INT64_MAX) for index in places if index in given}
 

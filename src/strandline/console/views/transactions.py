@@ -7,7 +7,7 @@ from strandline.client.brokers import brokers_of
 from strandline.client.errors import BadOption
 from strandline.console.facts import Facts, Observed, now_ms
 from strandline.console.table import Json, Rows
-from strandline.console.view import Channel, Query, View
+from strandline.console.view import Channel, Query, View, natural
 from strandline.diagnosis import situation
 from strandline.diagnosis.loss_words import when
 from strandline.diagnosis.transactions import abort, coordinated_json, listed_json
@@ -40,10 +40,11 @@ def silent_rows(facts: Facts) -> Rows:
 def hanging(observed: Observed, query: Query) -> Json:
     """As `strandline transactions find-hanging`: transactions that nobody is going to end."""
     text = query.get("minutes", "") or str(DEFAULT_MINUTES)
-    if not text.isdecimal() or int(text) > MINUTES_MAX:
+    minutes = natural(text, MINUTES_MAX)
+    if minutes is None:
         raise BadOption(f"'{text}' is not a number of minutes")
     states = describe_partitions(observed.config)
-    before_ms = now_ms() - int(text) * MINUTE_MS
+    before_ms = now_ms() - minutes * MINUTE_MS
     found = find_hanging(observed.config, brokers_of(observed.config), states, before_ms)
     return {"findings": [finding(one, observed.options) for one in found.hanging], "unknown": found.unknown}
 

@@ -6,6 +6,8 @@ from datetime import UTC, datetime, timedelta
 from strandline.client.errors import BadOption
 
 DURATION = re.compile(r"(-?)P(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\.\d+)?)S)?)?", re.IGNORECASE)
+LONGEST = timedelta(days=36_500)  # much longer ones end before the calendar begins
+SHOWN_MAX = 40  # letters
 
 
 def parsed_time(text: str) -> datetime:
@@ -21,7 +23,14 @@ def parsed_duration(text: str) -> timedelta:
     if found is None or not any(found.groups()[1:]):
         raise BadOption(f"'{text}' is not a duration such as P1D or PT1H30M")
     sign, days, hours, minutes, seconds = found.groups()
-    span = timedelta(days=int(days or 0), hours=int(hours or 0), minutes=int(minutes or 0), seconds=float(seconds or 0))
+    try:
+        span = timedelta(
+            days=int(days or 0), hours=int(hours or 0), minutes=int(minutes or 0), seconds=float(seconds or 0)
+        )
+    except (OverflowError, ValueError):
+        span = timedelta.max
+    if span > LONGEST:
+        raise BadOption(f"'{text[:SHOWN_MAX]}' is longer than {LONGEST.days} days")
     return -span if sign else span
 
 

@@ -69,6 +69,12 @@ def test_what_is_no_duration_is_rejected(text: str) -> None:
         parsed_duration(text)
 
 
+@each("text", ["P36501D", "P999999999999D", f"P{'9' * 5000}D", f"PT{'9' * 400}.0S"])
+def test_a_duration_of_more_than_a_century_is_rejected(text: str) -> None:
+    with pytest.raises(BadOption, match="is longer than 36500 days"):
+        parsed_duration(text)
+
+
 def test_what_is_no_time_is_rejected() -> None:
     with pytest.raises(BadOption, match="'noon' is not a time"):
         parsed_time("noon")
