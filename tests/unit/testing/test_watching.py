@@ -1,5 +1,6 @@
 """What watched clients did becomes operations, and what an application lost or saw twice is named."""
 
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -176,6 +177,26 @@ def test_the_order_of_overlapping_sends_is_judged_if_the_producer_promises_it(
     broker.waiting.reverse()
     broker.deliver()
     assert bool(verdict(recording, traits).reordered) == traits.is_idempotent
+
+
+def test_threads_that_share_a_producer_are_recorded_in_the_order_of_sending(
+    broker: Broker, recording: Recording, producer: Producer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = threading.Thread(target=producer.produce, args=("t", b"second"))
+    produce = broker.produce
+
+    def slow(topic: str, value: Any, **how: Any) -> None:
+        if value == b"first":
+            other.start()
+            other.join(0.2)  # without a lock it would send, and be before the first
+        produce(topic, value, **how)
+
+    monkeypatch.setattr(broker, "produce", slow)
+    producer.produce("t", b"first")
+    other.join()
+    assert [message.value() for _, message in broker.waiting] == [b"first", b"second"]
+    broker.deliver()
+    assert verdict(recording, SAFE).reordered == ()
 
 
 def test_sends_that_do_not_overlap_are_operations_of_their_own(

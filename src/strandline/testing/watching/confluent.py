@@ -32,28 +32,29 @@ class Producer(WatchedProducer):
         **others: Any,
     ) -> None:
         """As the client's."""
-        send, pairs = self.sending(topic, value, headers, partition)
-        theirs = on_delivery or callback
+        with self.lock:
+            send, pairs = self.sending(topic, value, headers, partition)
+            theirs = on_delivery or callback
 
-        def delivered(error: Any, message: Any) -> None:
-            if error is None:
-                self.recording.acknowledged(send, message.partition(), message.offset())
-            else:
-                if message is not None and message.partition() is not None and message.partition() >= 0:
-                    send.partition = message.partition()
-                self.recording.failed(send, error, certainly=error.name() in NEVER_SENT)
-            if theirs is not None:
-                theirs(error, message)
+            def delivered(error: Any, message: Any) -> None:
+                if error is None:
+                    self.recording.acknowledged(send, message.partition(), message.offset())
+                else:
+                    if message is not None and message.partition() is not None and message.partition() >= 0:
+                        send.partition = message.partition()
+                    self.recording.failed(send, error, certainly=error.name() in NEVER_SENT)
+                if theirs is not None:
+                    theirs(error, message)
 
-        if timestamp:
-            others["timestamp"] = timestamp
-        try:
-            self.client.produce(
-                topic, value=value, key=key, partition=partition, on_delivery=delivered, headers=pairs, **others
-            )
-        except BaseException as error:
-            self.recording.failed(send, error, certainly=True)
-            raise
+            if timestamp:
+                others["timestamp"] = timestamp
+            try:
+                self.client.produce(
+                    topic, value=value, key=key, partition=partition, on_delivery=delivered, headers=pairs, **others
+                )
+            except BaseException as error:
+                self.recording.failed(send, error, certainly=True)
+                raise
 
     def begin_transaction(self, *how: Any) -> None:
         self.client.begin_transaction(*how)
@@ -80,7 +81,9 @@ class Producer(WatchedProducer):
 class SerializingProducer(Producer):
     """Its key comes before its value."""
 
-    def produce(self, topic: str, key: Any = None, value: Any = None, *what: Any, **named: Any) -> None:
+    def produce(  # type: ignore[override]  # as the client's
+        self, topic: str, key: Any = None, value: Any = None, *what: Any, **named: Any
+    ) -> None:
         super().produce(topic, value, key, *what, **named)
 
 

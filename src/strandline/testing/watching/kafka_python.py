@@ -19,12 +19,13 @@ class Producer(WatchedProducer):
         timestamp_ms: int | None = None,
     ) -> Any:
         """As the client's: a future of what the broker says."""
-        send, pairs = self.sending(topic, value, headers, partition)
-        try:
-            future = self.client.send(topic, value, key, pairs, partition, timestamp_ms)
-        except BaseException as error:
-            self.recording.failed(send, error, certainly=True)
-            raise
+        with self.lock:
+            send, pairs = self.sending(topic, value, headers, partition)
+            try:
+                future = self.client.send(topic, value, key, pairs, partition, timestamp_ms)
+            except BaseException as error:
+                self.recording.failed(send, error, certainly=True)
+                raise
         future.add_callback(lambda done: self.recording.acknowledged(send, done.partition, done.offset))
         future.add_errback(
             lambda error: self.recording.failed(send, repr(error), certainly=type(error).__name__ in NEVER_SENT)

@@ -1,5 +1,6 @@
 """What watched clients of all libraries have in common: everything that is not recorded is the client's own."""
 
+import threading
 from typing import Any, Self
 
 from strandline.history.operation import Outcome
@@ -38,6 +39,7 @@ class WatchedProducer(Watched):
 
     def __init__(self, client: Any, recording: Recording, process: str) -> None:
         super().__init__(client, recording, process)
+        self.lock = threading.RLock()  # for threads that share a producer: records are recorded in the order of sending
         self.open: list[Send] | None = None  # of the transaction; None: there is none
         self.began_ms = 0
 
