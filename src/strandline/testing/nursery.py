@@ -200,6 +200,17 @@ def tell(line: socket.socket, told: dict[str, int]) -> None:
 
 def run(line: socket.socket) -> None:
     """Until the other end is closed."""
+    alive: set[int] = set()
+    try:
+        raise_all(line, alive)
+    finally:
+        for pid in alive:  # one that a test has paused must go on, to notice that its lifeline is closed
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGCONT)
+
+
+def raise_all(line: socket.socket, alive: set[int]) -> None:
+    """`alive`: the nodes that have not ended."""
     wake, woken = socket.socketpair()
     woken.setblocking(False)
     wake.setblocking(False)
@@ -211,6 +222,7 @@ def run(line: socket.socket) -> None:
         if wake in ready:
             wake.recv(READ_BYTES)
             for told in reaped():
+                alive.discard(told["pid"])
                 tell(line, told)
         if line in ready:
             piece = line.recv(READ_BYTES)
@@ -218,7 +230,9 @@ def run(line: socket.socket) -> None:
                 return
             *lines, rest = (rest + piece).split(b"\n")
             for one in lines:
-                tell(line, {"pid": fork(json.loads(one), line)})
+                pid = fork(json.loads(one), line)
+                alive.add(pid)
+                tell(line, {"pid": pid})
 
 
 def preload() -> None:

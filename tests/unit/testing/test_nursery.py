@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -57,6 +58,23 @@ def test_nodes_of_a_nursery_that_was_killed_end_with_it_and_are_not_waited_for(o
     node = own.start(tmp_path / "config", tmp_path / "node.log", {})
     own.process.kill()
     assert ended(node) == -signal.SIGKILL
+
+
+def test_a_paused_node_goes_on_when_nobody_is_left_who_could_end_its_pause(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "config")  # it waits for somebody to write
+    with closing(Nursery()) as own:
+        pid = own.start(tmp_path / "config", tmp_path / "node.log", {}).pid
+        os.kill(pid, signal.SIGSTOP)
+        while state_of(pid) != "T":
+            time.sleep(0.001)
+    try:
+        assert state_of(pid) != "T"
+    finally:
+        os.kill(pid, signal.SIGKILL)
+
+
+def state_of(pid: int) -> str:
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
 
 
 def test_a_nursery_that_was_killed_has_a_successor() -> None:
