@@ -1,7 +1,7 @@
 """The routes of the console."""
 
 import logging
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, TypeVar
@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 import anyio
 import msgspec
 from anyio import to_thread
+from msgspec import Struct
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.requests import Request
@@ -29,6 +30,7 @@ from strandline.wire.frame import Malformed
 STATIC = Path(__file__).parent / "static"
 LOG = logging.getLogger(__name__)
 BODY_MAX = 4 << 20
+HTTP_OK = 200
 T = TypeVar("T")
 
 
@@ -36,7 +38,7 @@ class Settings(Value, frozen=True):
     secrets: Secrets
     host: str = "127.0.0.1"
     allow_changes: bool = False
-    report: Callable[[str], None] = lambda _: None  # is told of each change
+    report: Callable[[str], None] = lambda _: None  # is called after each change, with what it was and its outcome
 
 
 class Console:
@@ -134,10 +136,19 @@ class Console:
             wanted = await decoded(request, change.wanted)
         except BadOption as error:
             return refusal(error)
-        if is_made:
-            self.settings.report(f"{name}: {msgspec.json.encode(wanted).decode()}")
         do = change.make if is_made else change.plan
-        return await answered(lambda: do(self.observed, wanted))
+        done = await answered(lambda: do(self.observed, wanted))
+        if is_made:
+            outcome = "done" if done.status_code == HTTP_OK else f"failed ({done.status_code})"
+            self.settings.report(f"{name}: {said(wanted, change.private)}: {outcome}")
+        return done
+
+
+def said(wanted: Struct, private: Sequence[str]) -> str:
+    """For the terminal, which others may read and keep: what was changed, without what a record holds."""
+    fields = msgspec.to_builtins(wanted)
+    assert set(private) <= fields.keys(), "a field that is renamed would be shown"
+    return msgspec.json.encode({name: value for name, value in fields.items() if name not in private}).decode()
 
 
 async def decoded(request: Request, kind: type[T]) -> T:

@@ -32,6 +32,7 @@ class Change(Value, frozen=True):
     wanted: type[Struct]
     plan: Callable[[Observed, Any], Json]
     make: Callable[[Observed, Any], Json]
+    private: tuple[str, ...] = ()  # fields of `wanted` that no log shows
 
 
 class View(Value, frozen=True):

@@ -7,6 +7,7 @@ from msgspec import Struct
 from starlette.testclient import TestClient
 
 from strandline.client.ask import config_of
+from strandline.client.errors import StrandlineError
 from strandline.console.app import Console, Settings
 from strandline.console.facts import Observed
 from strandline.console.guard import TOKEN_HEADER, Guard, Secrets
@@ -18,13 +19,18 @@ HOST = "127.0.0.1:9080"
 
 class Wanted(Struct):
     what: str
+    secret: str = "a password"
 
 
-def made(allow_changes: bool = True, host: str = "127.0.0.1") -> tuple[TestClient, list[str]]:
+def made(
+    allow_changes: bool = True, host: str = "127.0.0.1", reports: list[str] | None = None
+) -> tuple[TestClient, list[str]]:
     """A browser that has opened the printed address, and what it has changed."""
     done: list[str] = []
 
     def make(_: Observed, wanted: Any) -> str:
+        if reports:
+            raise StrandlineError("the cluster refuses more than one")
         done.append(wanted.what)
         return "done"
 
@@ -32,9 +38,9 @@ def made(allow_changes: bool = True, host: str = "127.0.0.1") -> tuple[TestClien
         "one",
         "One",
         reads={"thing": lambda _, query: dict(query)},
-        changes={"thing": Change(Wanted, lambda _, wanted: f"would do {wanted.what}", make)},
+        changes={"thing": Change(Wanted, lambda _, wanted: f"would do {wanted.what}", make, ("secret",))},
     )
-    settings = Settings(SECRETS, host, allow_changes, lambda _: None)
+    settings = Settings(SECRETS, host, allow_changes, [].append if reports is None else reports.append)
     console = Console(Observed(config_of("127.0.0.1:1")), settings, [view])
     client = TestClient(console.application(), base_url=f"http://{HOST}", follow_redirects=False)
     assert client.get("/", params={"token": "token"}).status_code == 303
@@ -123,10 +129,15 @@ def test_another_site_reads_nothing_though_the_browser_sends_the_cookie(site: st
     assert client.get("/api/session", headers=followed).status_code == 403
 
 
-def test_a_change_is_made_by_the_page_of_this_console() -> None:
-    client, done = made()
+def test_a_change_is_made_by_the_page_of_this_console_and_reported_with_its_outcome() -> None:
+    reports: list[str] = []
+    client, done = made(reports=reports)
+    assert posted(client, "/api/plans/thing") == 200
+    assert (done, reports) == ([], [])
     assert posted(client, "/api/changes/thing") == 200
-    assert done == ["it"]
+    assert (done, reports) == (["it"], ['thing: {"what":"it"}: done']), "nothing private is reported"
+    assert posted(client, "/api/changes/thing") == 409
+    assert reports[1:] == ['thing: {"what":"it"}: failed (409)']
 
 
 @pytest.mark.parametrize(

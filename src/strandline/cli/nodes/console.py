@@ -3,6 +3,7 @@
 import json
 import signal
 import sys
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated
 
@@ -79,5 +80,6 @@ def lines_of(serving: "Serving", allow_changes: bool) -> list[str]:
 
 
 def report(change: str) -> None:
-    """Each change of the cluster is a line on stderr."""
-    print(f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ} change by the console: {change}", file=sys.stderr, flush=True)
+    """Each change of the cluster is a line on stderr, as long as somebody reads it."""
+    with suppress(OSError, ValueError):
+        print(f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ} change by the console: {change}", file=sys.stderr, flush=True)

@@ -85,4 +85,4 @@ def write(observed: Observed, wanted: NewRecord) -> Json:
     return {"partition": written.partition, "offset": written.offset}
 
 
-RECORD = Change(NewRecord, plan, write)
+RECORD = Change(NewRecord, plan, write, private=("key", "value", "headers"))
