@@ -140,6 +140,8 @@ def exchange(selector: selectors.BaseSelector, seconds: float) -> list[float]:
 def askers(config: ClientConfig, topic: str, wanted: RequestsConfig) -> Iterator[list[Asker]]:
     """One after the other for each partition in turn."""
     with ExitStack() as stack, Cluster(config_of(config)) as cluster:
+        for partition in range(wanted.partitions):  # until its leader has heard of the topic
+            cluster.produce(topic, partition, build([(0, None, b"", ())]))
         made = []
         for number in range(wanted.connections):
             partition = number % wanted.partitions
