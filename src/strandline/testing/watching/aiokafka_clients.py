@@ -3,9 +3,7 @@
 from typing import Any, Self
 
 from strandline.history.operation import Outcome
-from strandline.testing.watching.watched import Watched, WatchedProducer
-
-NEVER_SENT = ("MessageSizeTooLargeError", "TopicAuthorizationFailedError", "UnknownTopicOrPartitionError")
+from strandline.testing.watching.watched import NEVER_SENT, PolledConsumer, WatchedProducer
 
 
 class Producer(WatchedProducer):
@@ -89,13 +87,7 @@ class Transaction:
             await self.producer.abort_transaction()
 
 
-class Consumer(Watched):
-    """A change of its assignment is noticed with the next records."""
-
-    def __init__(self, *what: Any) -> None:
-        super().__init__(*what)
-        self.assigned: object = None
-
+class Consumer(PolledConsumer):
     async def getone(self, *partitions: Any) -> Any:
         began_ms = self.recording.now_ms()
         record = await self.client.getone(*partitions)
@@ -107,15 +99,6 @@ class Consumer(Watched):
         found = await self.client.getmany(*partitions, **how)
         self.got(began_ms, [record for records in found.values() for record in records])
         return found
-
-    def got(self, began_ms: int, records: list[Any]) -> None:
-        assigned = self.client.assignment()
-        if assigned != self.assigned:
-            self.recording.moved(self.process)
-            self.assigned = assigned
-        self.recording.poll(
-            self.process, began_ms, [(r.topic, r.partition, r.offset, r.value, r.headers) for r in records]
-        )
 
     def __aiter__(self) -> Self:
         return self

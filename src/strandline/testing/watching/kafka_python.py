@@ -3,9 +3,7 @@
 from typing import Any, Self
 
 from strandline.history.operation import Outcome
-from strandline.testing.watching.watched import Watched, WatchedProducer
-
-NEVER_SENT = ("MessageSizeTooLargeError", "TopicAuthorizationFailedError", "UnknownTopicOrPartitionError")
+from strandline.testing.watching.watched import NEVER_SENT, PolledConsumer, WatchedProducer
 
 
 class Producer(WatchedProducer):
@@ -53,27 +51,12 @@ class Producer(WatchedProducer):
         self.ended(Outcome.FAIL)
 
 
-class Consumer(Watched):
-    """A change of its assignment is noticed with the next records."""
-
-    def __init__(self, *what: Any) -> None:
-        super().__init__(*what)
-        self.assigned: object = None
-
+class Consumer(PolledConsumer):
     def poll(self, *how: Any, **named: Any) -> Any:
         began_ms = self.recording.now_ms()
         found = self.client.poll(*how, **named)
         self.got(began_ms, [record for records in found.values() for record in records])
         return found
-
-    def got(self, began_ms: int, records: list[Any]) -> None:
-        assigned = self.client.assignment()
-        if assigned != self.assigned:
-            self.recording.moved(self.process)
-            self.assigned = assigned
-        self.recording.poll(
-            self.process, began_ms, [(r.topic, r.partition, r.offset, r.value, r.headers) for r in records]
-        )
 
     def __iter__(self) -> Self:
         return self

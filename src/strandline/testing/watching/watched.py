@@ -7,6 +7,8 @@ from strandline.history.operation import Outcome
 from strandline.testing.watching.recording import HEADER, Recording, Send
 
 Headers = list[tuple[str, bytes | None]]
+# Errors of the clients in Python after which a record is certainly not in the log.
+NEVER_SENT = ("MessageSizeTooLargeError", "TopicAuthorizationFailedError", "UnknownTopicOrPartitionError")
 
 
 class Watched:
@@ -58,3 +60,20 @@ class WatchedProducer(Watched):
     def ended(self, outcome: Outcome, error: object = "") -> None:
         sends, self.open = self.open or [], None
         self.recording.transaction(self.process, self.began_ms, outcome, sends, error)
+
+
+class PolledConsumer(Watched):
+    """Of the clients in Python. A change of its assignment is noticed with the next records."""
+
+    def __init__(self, *what: Any) -> None:
+        super().__init__(*what)
+        self.assigned: object = None
+
+    def got(self, began_ms: int, records: list[Any]) -> None:
+        assigned = self.client.assignment()
+        if assigned != self.assigned:
+            self.recording.moved(self.process)
+            self.assigned = assigned
+        self.recording.poll(
+            self.process, began_ms, [(r.topic, r.partition, r.offset, r.value, r.headers) for r in records]
+        )
